@@ -1,0 +1,489 @@
+"""The error tree: one root, six branches that tell the caller what to do now.
+
+GitmailError                  never raised itself
+|- InvalidInputError          change what you passed                         exit 2
+|  |- InvalidArgumentError    |- InvalidNameError      |- InvalidTextError
+|  |- BlankBodyError          |- BodyTooLargeError     |- InvalidFileError
+|  |- AmbiguousIdError        |- InvalidCursorError    |- NoIdentityError
+|  |- NotRegisteredError      |- UnknownRecipientError |- RetiredRecipientError
+|  |- NoRecipientsError       '- FanoutTooLargeError
+|- NotFoundError              look elsewhere                                 exit 1
+|  |- MailboxNotFoundError    |- AgentNotFoundError    |- MessageNotFoundError
+|  '- RoomNotFoundError
+|- ConflictError              decide                                         exit 1
+|  |- RequestConflictError    |- NameInUseError        '- NotParticipantError
+|- BusyError                  try again, nothing was changed                 exit 4
+|  |- LockTimeoutError        |- RefLockedError        '- StaleWriteError
+'- StorageError               repair, make room or upgrade                   exit 1
+   |- ReadOnlyError           |- DiskFullError         |- DiskError
+   |- CorruptMailboxError     '- UnsupportedFormatError
+
+Each class has a stable `code`, the exit code of the command line, and builds its own
+message and hint from data, which stays available as `details`. This module imports
+nothing.
+"""
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+INTERRUPTED_EXIT = 130
+BUG_EXIT = 70
+TIMED_OUT_EXIT = 3
+
+
+class GitmailError(Exception):
+    """The root of all errors that gitmail reports to its caller.
+
+    Attributes:
+        code: Stable machine-readable name of the class.
+        exit_code: Exit code of the command line.
+        message: What was wrong, with the value and what is accepted.
+        hint: What to do next, one imperative sentence, or None.
+        details: The data the message was built from; JSON-ready.
+    """
+
+    code: ClassVar[str] = "error"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(
+        self, message: str, hint: str | None = None, **details: object
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.details = details
+
+
+class InvalidInputError(GitmailError):
+    """The caller passed something that cannot be used."""
+
+    exit_code = 2
+
+
+class NotFoundError(GitmailError):
+    """What the caller named is not there, or not for the caller to see."""
+
+
+class ConflictError(GitmailError):
+    """The request contradicts what is already recorded."""
+
+
+class BusyError(GitmailError):
+    """Somebody else was writing; nothing was changed."""
+
+    exit_code = 4
+
+
+class StorageError(GitmailError):
+    """The mailbox's files or disk do not allow the operation."""
+
+
+class InvalidArgumentError(InvalidInputError):
+    """An argument is outside what is accepted."""
+
+    code = "invalid_argument"
+
+    def __init__(
+        self, argument: str, value: object, accepted: str, hint: str | None = None
+    ) -> None:
+        shown = _shorten(value)
+        super().__init__(
+            f"{argument} {shown} is not accepted: {accepted}",
+            hint,
+            argument=argument,
+            value=shown,
+            accepted=accepted,
+        )
+
+
+class InvalidNameError(InvalidInputError):
+    """A name does not follow the grammar of its kind."""
+
+    code = "invalid_name"
+
+    def __init__(self, what: str, value: object, accepted: str) -> None:
+        shown = _shorten(value)
+        super().__init__(
+            f"{shown} is no {what}: {accepted}", what=what, value=shown
+        )
+
+
+class InvalidTextError(InvalidInputError):
+    """A text holds a character that cannot be stored."""
+
+    code = "invalid_text"
+
+    def __init__(self, field: str, character: str, position: int) -> None:
+        super().__init__(
+            f"{field} holds {character} at character {position}",
+            "Remove the character and send the text again",
+            field=field,
+            character=character,
+            position=position,
+        )
+
+
+class BlankBodyError(InvalidInputError):
+    """A message has no text."""
+
+    code = "blank_body"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The body is blank: a message needs text",
+            "Pass the text as an argument, with --body-file, or on standard input",
+        )
+
+
+class BodyTooLargeError(InvalidInputError):
+    """A body exceeds the mailbox's limit."""
+
+    code = "body_too_large"
+
+    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
+        super().__init__(
+            f"The body has {size_bytes} UTF-8 bytes, the limit is {limit_bytes}",
+            "Put the text in a file of the project and send its path",
+            size_bytes=size_bytes,
+            limit_bytes=limit_bytes,
+        )
+
+
+class InvalidFileError(InvalidInputError):
+    """A file does not follow FORMAT.md."""
+
+    code = "invalid_file"
+
+    def __init__(self, reason: str, *, line: int = 1, path: str | None = None) -> None:
+        super().__init__(
+            f"{path or 'the file'}, line {line}: {reason}",
+            "Compare the file with the output of: gitmail format",
+            path=path,
+            line=line,
+            reason=reason,
+        )
+        self.reason = reason
+        self.line = line
+
+
+class AmbiguousIdError(InvalidInputError):
+    """An id prefix fits several messages."""
+
+    code = "ambiguous_id"
+
+    def __init__(self, prefix: str, matches: Sequence[str]) -> None:
+        super().__init__(
+            f"The prefix {prefix} fits {len(matches)} messages: {', '.join(matches)}",
+            "Use one of these longer prefixes",
+            prefix=prefix,
+            matches=list(matches),
+        )
+        self.matches = list(matches)
+
+
+class InvalidCursorError(InvalidInputError):
+    """A cursor is no commit of this mailbox's history."""
+
+    code = "invalid_cursor"
+
+    def __init__(self, cursor: str, detail: str, reason: str) -> None:
+        super().__init__(
+            f"The cursor {_shorten(cursor)} cannot be used: {reason}",
+            "Leave the cursor out to start from the beginning, and go on from the"
+            " cursor of that answer",
+            cursor=_shorten(cursor),
+            detail=detail,
+        )
+
+
+class NoIdentityError(InvalidInputError):
+    """Nothing says on whose behalf the call is made."""
+
+    code = "no_identity"
+
+    def __init__(self, hint: str | None = None) -> None:
+        super().__init__(
+            "No agent name was given, and this needs one",
+            hint or "Pass --as NAME or set GITMAIL_AGENT",
+        )
+
+
+class NotRegisteredError(InvalidInputError):
+    """The acting agent is not registered."""
+
+    code = "not_registered"
+
+    def __init__(self, name: str, similar: Sequence[str] = ()) -> None:
+        near = f"; registered are {', '.join(similar)}" if similar else ""
+        super().__init__(
+            f"No agent is registered as {name}{near}",
+            f"Register it first: gitmail register {name}",
+            name=name,
+            similar=list(similar),
+        )
+
+
+class UnknownRecipientError(InvalidInputError):
+    """A recipient is nobody's name; nothing was sent."""
+
+    code = "unknown_recipient"
+
+    def __init__(self, names: Sequence[str], similar: Sequence[str]) -> None:
+        near = f"; did you mean {', '.join(similar)}?" if similar else ""
+        super().__init__(
+            f"Nothing was sent, for nobody is registered as {', '.join(names)}{near}",
+            "List the names with: gitmail agents --all",
+            names=list(names),
+            similar=list(similar),
+        )
+
+
+class RetiredRecipientError(InvalidInputError):
+    """A recipient has retired; nothing was sent."""
+
+    code = "retired_recipient"
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__(
+            f"Nothing was sent, for these have retired: {', '.join(names)}",
+            f"Write to somebody else, or bring one back: gitmail unretire {names[0]}",
+            names=list(names),
+        )
+
+
+class NoRecipientsError(InvalidInputError):
+    """The addresses reach nobody but perhaps the sender."""
+
+    code = "no_recipients"
+
+    def __init__(self, addresses: Sequence[str]) -> None:
+        said = ", ".join(addresses) or "no address"
+        super().__init__(
+            f"Nothing was sent, for {said} reaches nobody but yourself",
+            "List the agents and teams with: gitmail agents --all",
+            addresses=list(addresses),
+        )
+
+
+class FanoutTooLargeError(InvalidInputError):
+    """The addresses reach more agents than one message may."""
+
+    code = "fanout_too_large"
+
+    def __init__(self, address: str, count: int, limit: int) -> None:
+        super().__init__(
+            f"Nothing was sent, for {address} reaches {count} agents, the limit is"
+            f" {limit}",
+            "Write to a team or to names instead",
+            address=address,
+            count=count,
+            limit=limit,
+        )
+
+
+class MailboxNotFoundError(NotFoundError):
+    """There is no mailbox here."""
+
+    code = "mailbox_not_found"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"No mailbox at or above {path}",
+            "Make one with: gitmail init",
+            path=path,
+        )
+
+
+class AgentNotFoundError(NotFoundError):
+    """No agent has that name."""
+
+    code = "agent_not_found"
+
+    def __init__(self, name: str, similar: Sequence[str] = ()) -> None:
+        near = f"; did you mean {', '.join(similar)}?" if similar else ""
+        super().__init__(
+            f"No agent is registered as {name}{near}",
+            "List the names with: gitmail agents --all",
+            name=name,
+            similar=list(similar),
+        )
+
+
+class MessageNotFoundError(NotFoundError):
+    """No message with that id is there for the caller to see."""
+
+    code = "not_found"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            f"There is no message {_shorten(message)} that you sent or may read",
+            "Find ids with: gitmail history",
+            id=_shorten(message),
+        )
+
+
+class RoomNotFoundError(NotFoundError):
+    """The caller may see nothing of that room, whether it exists or not."""
+
+    code = "room_not_found"
+
+    def __init__(self, room: str) -> None:
+        super().__init__(
+            f"There is no room {_shorten(room)} with mail that you may read",
+            "Find rooms with: gitmail history",
+            room=_shorten(room),
+        )
+
+
+class RequestConflictError(ConflictError):
+    """A request id was used before for other content; nothing was sent."""
+
+    code = "request_conflict"
+
+    def __init__(self, request_id: str, message: str, fields: Sequence[str]) -> None:
+        super().__init__(
+            f"The request id {request_id} already sent message {message[:12]}, which"
+            f" differs in: {', '.join(fields)}",
+            "Use a new request id for new content",
+            request_id=request_id,
+            message=message,
+            fields=list(fields),
+        )
+
+
+class NameInUseError(ConflictError):
+    """Another live server holds the name."""
+
+    code = "name_in_use"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"Another running server holds the name {name}",
+            "Register another name, or pass take_over=true if that server is yours",
+            name=name,
+        )
+
+
+class NotParticipantError(ConflictError):
+    """The caller may read the message but neither sent nor received it."""
+
+    code = "not_a_participant"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            f"Message {message[:12]} was neither sent by you nor delivered to you, so"
+            " you cannot reply to it",
+            "Send a new message to its sender instead",
+            id=message,
+        )
+
+
+class LockTimeoutError(BusyError):
+    """The writer lock was held for too long; nothing was changed."""
+
+    code = "busy"
+
+    def __init__(self, path: str, timeout_s: float) -> None:
+        super().__init__(
+            f"Another process has held {path} for {timeout_s:g} s",
+            "Try again; if it stays so, look for a stopped gitmail process",
+            path=path,
+            timeout_s=timeout_s,
+        )
+
+
+class RefLockedError(BusyError):
+    """Another git program holds the branch's lock; nothing was changed."""
+
+    code = "ref_locked"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"Another git program holds {path}",
+            "Try again; if no git program is running there, delete that file",
+            path=path,
+        )
+
+
+class StaleWriteError(BusyError):
+    """Another writer moved the branch at every attempt; nothing was changed."""
+
+    code = "stale_write"
+
+    def __init__(self, attempts: int) -> None:
+        super().__init__(
+            f"The mailbox moved on during each of {attempts} attempts to write",
+            "Try again",
+            attempts=attempts,
+        )
+
+
+class ReadOnlyError(StorageError):
+    """The mailbox's disk or folder cannot be written; nothing was changed."""
+
+    code = "read_only"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"{path} cannot be written",
+            "Check the owner and the mount of the mailbox's folder",
+            path=path,
+        )
+
+
+class DiskFullError(StorageError):
+    """The disk has no room left; nothing was changed."""
+
+    code = "disk_full"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"No room is left on the disk for {path}",
+            "Make room and try again",
+            path=path,
+        )
+
+
+class DiskError(StorageError):
+    """The operating system refused a file operation."""
+
+    code = "disk_error"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}", path=path, reason=reason)
+
+
+class CorruptMailboxError(StorageError):
+    """An object or file that the mailbox needs is missing or damaged."""
+
+    code = "corrupt_mailbox"
+
+    def __init__(self, what: str, path: str) -> None:
+        super().__init__(
+            f"{path} is damaged: {what}",
+            f"Look at it with: git -C {path} fsck --full",
+            what=what,
+            path=path,
+        )
+
+
+class UnsupportedFormatError(StorageError):
+    """The mailbox was written by a newer gitmail."""
+
+    code = "unsupported_format"
+
+    def __init__(self, path: str, found: str, supported: int) -> None:
+        super().__init__(
+            f"{path} has format {_shorten(found)}, this gitmail reads up to"
+            f" {supported}",
+            "Upgrade gitmail: pip install --upgrade gitmail",
+            path=path,
+            found=_shorten(found),
+            supported=supported,
+        )
+
+
+def _shorten(value: object, limit: int = 80) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -1,0 +1,1 @@
+"""What callers do, a module a subject; `Mailbox` ties them together."""

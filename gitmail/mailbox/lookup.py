@@ -1,0 +1,172 @@
+"""What a caller may see, and finding it: shared by all verbs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+
+from gitmail.errors import AmbiguousIdError, MessageNotFoundError, NotRegisteredError
+from gitmail.mailbox.values import Item
+from gitmail.records.message import Message
+from gitmail.records.names import (
+    EVERYBODY,
+    TEAM_PREFIX,
+    Address,
+    AgentName,
+    MessageId,
+    parse_id_prefix,
+    similar_names,
+)
+from gitmail.records.paths import copy_path, hour_folder
+from gitmail.records.profile import Profile, parse_profile
+from gitmail.records.receipt import BlindCopy, Stage, parse_blind_copy
+from gitmail.records.times import from_microseconds
+from gitmail.store.index import DELIVERED, Role
+from gitmail.store.store import View
+
+_STAGES = list(Stage)
+_SHOWN_MATCHES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A profile and when its agent last wrote."""
+
+    profile: Profile
+    last_seen: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A message that the caller may see, by what the index knows of it.
+
+    Attributes:
+        role: All that the caller, their teams and everybody have to do with it.
+        stage: The caller's stage, None where it was not delivered to them.
+    """
+
+    n: int
+    id: MessageId
+    date: int
+    part: int
+    role: Role
+    stage: Stage | None
+
+    @property
+    def folder(self) -> str:
+        """The folder of the message below `messages/`."""
+        return hour_folder(from_microseconds(self.date), self.part)
+
+
+@lru_cache(maxsize=1024)
+def _profile(data: bytes) -> Profile:
+    return parse_profile(data)
+
+
+def members(view: View) -> dict[str, Member]:
+    """Return all registered agents by name."""
+    rows = view.index.execute("SELECT name, data, last FROM profile ORDER BY name")
+    return {
+        name: Member(_profile(data), from_microseconds(last * 1_000_000) if last else None)
+        for name, data, last in rows
+    }
+
+
+def known_member(view: View, name: AgentName) -> Member:
+    """Return the acting agent's entry.
+
+    Raises:
+        NotRegisteredError: Nobody has that name.
+    """
+    known = members(view)
+    if name not in known:
+        raise NotRegisteredError(name, similar_names(name, known))
+    return known[name]
+
+
+def own_names(view: View, caller: AgentName) -> list[int]:
+    """Return the numbers of the names under which mail may be seen by the caller.
+
+    Raises:
+        NotRegisteredError: Nobody has that name.
+    """
+    teams = known_member(view, caller).profile.teams
+    names = [caller, EVERYBODY, *(TEAM_PREFIX + team for team in teams)]
+    return [view.index.number_of(name) for name in names]
+
+
+def find(view: View, caller: AgentName, text: str) -> Found:
+    """Return the message that an id or a prefix names.
+
+    Raises:
+        InvalidNameError: The text is no id.
+        AmbiguousIdError: It fits several messages that the caller may see.
+        MessageNotFoundError: It fits none (CAPABILITIES R16: not yours and not there
+            are the same answer).
+    """
+    prefix = parse_id_prefix(text)
+    names = own_names(view, caller)
+    low, high = prefix.ljust(40, "0"), prefix.ljust(40, "f")
+    marks = ",".join("?" * len(names))
+    rows = view.index.execute(
+        "SELECT m.n, m.id, m.date, m.part, s.who, s.role, s.stage"
+        " FROM message m JOIN mail s ON s.date = m.date AND s.n = m.n"
+        f" AND s.who IN ({marks}) WHERE m.id BETWEEN ? AND ? ORDER BY m.id",
+        (*names, bytes.fromhex(low), bytes.fromhex(high)),
+    ).fetchall()
+    ids = list(dict.fromkeys(row[1].hex() for row in rows))
+    if not ids:
+        raise MessageNotFoundError(text)
+    if len(ids) > 1:
+        raise AmbiguousIdError(prefix, _shortest(ids[:_SHOWN_MATCHES]))
+    role, stage = Role(0), None
+    for row in rows:
+        role |= Role(row[5])
+        if row[4] == names[0] and row[5] & DELIVERED:
+            stage = _STAGES[row[6]]
+    n, object_id, date, part = rows[0][:4]
+    return Found(n, MessageId(object_id.hex()), date, part, role, stage)
+
+
+def item(view: View, caller: AgentName, found: Found) -> Item:
+    """Return a message as the caller sees it, without text."""
+    return Item(
+        message=view.message(found.id),
+        state=found.stage,
+        bcc=tuple(copy.address for copy in copies(view, caller, found)),
+    )
+
+
+def copies(view: View, caller: AgentName, found: Found) -> list[BlindCopy]:
+    """Return the blind copies that the caller may know of: all, if they sent it."""
+    if Role.SENDER in found.role:
+        rows = view.index.execute(
+            "SELECT name.text FROM mail JOIN name ON name.n = mail.who"
+            " WHERE mail.n = ? AND mail.date = ? AND role & 8 ORDER BY name.text",
+            (found.n, found.date),
+        )
+        names = [AgentName(row[0]) for row in rows]
+    else:
+        names = [caller] if Role.BCC in found.role else []
+    result = []
+    for name in names:
+        copy = BlindCopy(message=found.id, agent=name, address=Address(name))
+        data = view.file(copy_path(copy, found.folder))
+        if data:
+            result.append(parse_blind_copy(data))
+    return result
+
+
+def recipients_of(message: Message, blind: Sequence[BlindCopy]) -> list[tuple[str, str]]:
+    """Return each recipient once with `to`, `cc` or `bcc`, in the order of the file."""
+    pairs: list[tuple[str, str]] = list(message.deliveries)
+    listed = set(message.recipients)
+    return pairs + [(c.agent, "bcc") for c in blind if c.agent not in listed]
+
+
+def _shortest(ids: Sequence[str]) -> list[str]:
+    """Return the ids cut to the shortest that tells them apart (CAPABILITIES A8)."""
+    length = 8
+    while length < 40 and len({i[:length] for i in ids}) < len(ids):
+        length += 1
+    return [i[:length] for i in ids]

@@ -1,0 +1,242 @@
+"""Polling: a caller's own mail, filtered, a page at a time."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from gitmail.errors import InvalidArgumentError
+from gitmail.mailbox.acknowledging import is_blocked, receipts_for
+from gitmail.mailbox.cursor import Window, open_window
+from gitmail.mailbox.draft import choice
+from gitmail.mailbox.lookup import Found, find, item, own_names
+from gitmail.mailbox.values import Item, Page
+from gitmail.records.message import Importance, Kind
+from gitmail.records.names import (
+    AgentName,
+    MessageId,
+    parse_agent_name,
+    parse_room,
+)
+from gitmail.records.receipt import Stage
+from gitmail.records.text import LABEL_LIMIT, check_line
+from gitmail.records.times import parse_since, to_microseconds
+from gitmail.store.index import Role, label_key, thread_number
+from gitmail.store.store import Plan, View
+
+PAGE_LIMIT = 200
+DEFAULT_LIMIT = 50
+PAGE_BUDGET_BYTES = 32_768
+"""Text in one page, so that no client cuts it (CAPABILITIES R5)."""
+OVERDUE_AFTER = timedelta(minutes=30)
+_EXPIRED_SHOWN = 20
+_KINDS = list(Kind)
+_STAGES = list(Stage)
+
+
+class Show(StrEnum):
+    """Which of the own mail a poll lists."""
+
+    UNACKED = "unacked"
+    UNREAD = "unread"
+    ANY = "any"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Query:
+    """What a poll asks for, checked.
+
+    Attributes:
+        sender: Only mail from this agent.
+        thread: Id or prefix of a message of the thread.
+        importance: Only mail at least that important.
+        is_overdue: Only mail that asked for an ack over 30 minutes ago.
+        is_full: Whole bodies instead of previews, within the page's budget.
+    """
+
+    show: Show = Show.UNACKED
+    sender: AgentName | None = None
+    room: str | None = None
+    thread: str | None = None
+    topic: str | None = None
+    kind: Kind | None = None
+    importance: Importance | None = None
+    is_overdue: bool = False
+    since: datetime | None = None
+    after: str | None = None
+    limit: int = DEFAULT_LIMIT
+    is_full: bool = False
+
+
+def make_query(
+    now: datetime,
+    *,
+    show: str | None = None,
+    sender: str | None = None,
+    room: str | None = None,
+    thread: str | None = None,
+    topic: str | None = None,
+    kind: str | None = None,
+    importance: str | None = None,
+    overdue: bool = False,
+    since: str | datetime | None = None,
+    after: str | None = None,
+    limit: int = DEFAULT_LIMIT,
+    full: bool = False,
+) -> Query:
+    """Return a checked query.
+
+    Raises:
+        InvalidInputError: A value is not accepted; the class says how.
+    """
+    return Query(
+        show=choice("show", Show, show) or Show.UNACKED,
+        sender=parse_agent_name(sender) if sender is not None else None,
+        room=parse_room(room) if room is not None else None,
+        thread=thread,
+        topic=check_line("topic", topic, LABEL_LIMIT) if topic is not None else None,
+        kind=choice("kind", Kind, kind),
+        importance=choice("importance", Importance, importance),
+        is_overdue=overdue,
+        since=parse_since("since", since, now) if since is not None else None,
+        after=after,
+        limit=check_limit(limit),
+        is_full=full,
+    )
+
+
+def check_limit(limit: int) -> int:
+    """Return the number, or refuse one that is no page's (CAPABILITIES R3).
+
+    Raises:
+        InvalidArgumentError: It is not within 1 to 200.
+    """
+    if not isinstance(limit, int) or not 1 <= limit <= PAGE_LIMIT:
+        raise InvalidArgumentError("limit", limit, f"a number from 1 to {PAGE_LIMIT}")
+    return limit
+
+
+def poll(view: View, caller: AgentName, query: Query, now: datetime) -> Page:
+    """Return the caller's mail, oldest first by date and id (CAPABILITIES R1)."""
+    return _poll(view, caller, query, now)[0]
+
+
+def plan_taking(
+    view: View, caller: AgentName, query: Query, now: datetime
+) -> Plan[Page]:
+    """Plan to acknowledge the page that a poll shows, in the same step (R7)."""
+    page, found = _poll(view, caller, query, now)
+    rising = [
+        f
+        for f in found
+        if f.stage is not Stage.ACKED and not is_blocked(view, caller, f, Stage.ACKED)
+    ]
+    plan = receipts_for(view, caller, rising, Stage.ACKED, "", now)
+    items = tuple(replace(i, state=Stage.ACKED) for i in page.items)
+    return replace(plan, result=replace(page, items=items))
+
+
+def _poll(
+    view: View, caller: AgentName, query: Query, now: datetime
+) -> tuple[Page, list[Found]]:
+    me = own_names(view, caller)[0]
+    window = open_window(view, query.after)
+    rows = _rows(view, caller, me, query, window, now)
+    found = [
+        Found(n, MessageId(key.hex()), date, part, Role(role), _STAGES[stage])
+        for n, key, date, part, role, stage in rows[: query.limit]
+    ]
+    items = [item(view, caller, each) for each in found]
+    shown, is_full = fill(items, whole=query.is_full)
+    stopped = len(shown) < len(rows)
+    expired = _expired(view, me, now) if query.show is not Show.ANY else []
+    page = Page(
+        items=tuple(shown),
+        cursor=window.after(shown[-1].id if shown and stopped else None),
+        has_more=stopped or window.until != view.tip,
+        is_full=is_full,
+        expired_count=len(expired),
+        expired=tuple(expired[-_EXPIRED_SHOWN:]),
+    )
+    return page, found[: len(shown)]
+
+
+def fill(items: Sequence[Item], *, whole: bool) -> tuple[list[Item], bool]:
+    """Return what fits on a page, with text, and whether the budget ended it."""
+    shown: list[Item] = []
+    room = PAGE_BUDGET_BYTES
+    for each in items:
+        listed = each.with_body() if whole else each.with_preview()
+        if whole and _size(listed) > room and not shown:
+            listed = each.with_preview()
+        room -= _size(listed)
+        if room < 0 and shown:
+            return shown, True
+        shown.append(listed)
+    return shown, False
+
+
+def _size(listed: Item) -> int:
+    return len((listed.text or "").encode()) + len(listed.message.title.encode())
+
+
+def _rows(
+    view: View,
+    caller: AgentName,
+    me: int,
+    query: Query,
+    window: Window,
+    now: datetime,
+) -> list[tuple[int, bytes, int, int, int, int]]:
+    sql = (
+        "SELECT m.n, m.id, m.date, m.part, s.role, s.stage FROM mail s"
+        " JOIN message m ON m.n = s.n WHERE s.who = ? AND s.role & 14"
+    )
+    values: list[object] = [me]
+
+    def add(condition: str, *more: object) -> None:
+        nonlocal sql
+        sql += f" AND {condition}"
+        values.extend(more)
+
+    present = to_microseconds(now)
+    if query.show is not Show.ANY:
+        add("s.stage < 2 AND (m.expires IS NULL OR m.expires > ?)", present)
+    if query.show is Show.UNREAD:
+        add("s.stage = 0")
+    if query.sender:
+        add("m.sender = ?", view.index.number_of(query.sender))
+    if query.room:
+        add("m.room = ?", view.index.number_of(label_key("room", query.room)))
+    if query.topic:
+        key = label_key("topic", query.topic.casefold())
+        add("m.topic = ?", view.index.number_of(key))
+    if query.thread:
+        thread = view.message(find(view, caller, query.thread).id).thread_id
+        add("m.thread = ?", thread_number(thread))
+    if query.kind:
+        add("m.kind = ?", _KINDS.index(query.kind))
+    if query.importance:
+        add("m.importance >= ?", query.importance.rank)
+    if query.is_overdue:
+        late = to_microseconds(now - OVERDUE_AFTER)
+        add("m.ack_required AND s.stage < 2 AND s.date < ?", late)
+    if query.since:
+        add("s.date >= ?", to_microseconds(query.since))
+    if window.last:
+        add("s.date >= ?", window.date)
+        add("(s.date > ? OR m.id > ?)", window.date, bytes.fromhex(window.last))
+    sql += window.condition(view)
+    sql += " ORDER BY s.date, m.id LIMIT ?"
+    return view.index.execute(sql, (*values, query.limit + 1)).fetchall()
+
+
+def _expired(view: View, me: int, now: datetime) -> list[MessageId]:
+    """Return unacknowledged mail that has left the list (CAPABILITIES R8)."""
+    rows = view.index.execute(
+        "SELECT m.id FROM message m JOIN mail s ON s.who = ? AND s.date = m.date"
+        " AND s.n = m.n WHERE m.expires <= ? AND s.stage < 2 AND s.role & 14"
+        " ORDER BY m.expires, m.id",
+        (me, to_microseconds(now)),
+    )
+    return [MessageId(row[0].hex()) for row in rows]

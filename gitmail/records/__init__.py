@@ -1,0 +1,1 @@
+"""Frozen values and their files; pure: no I/O, no clock, no randomness."""

@@ -1,0 +1,137 @@
+"""From header values to typed values, key by key; pure."""
+
+from collections.abc import Callable, Collection
+from datetime import datetime
+from typing import NoReturn, TypeVar
+
+from gitmail.errors import GitmailError, InvalidFileError
+from gitmail.records.frontmatter import Header, Node
+from gitmail.records.names import is_hex
+from gitmail.records.times import parse_time
+
+T = TypeVar("T")
+
+
+class FieldReader:
+    """Takes the keys of one header and remembers which were taken.
+
+    Every method raises InvalidFileError with the line of the key it could not read.
+    """
+
+    def __init__(self, header: Header) -> None:
+        self._header = header
+        self._taken: set[str] = set()
+
+    def text(self, key: str) -> str | None:
+        """Return the value of a key, None where the key is absent."""
+        value = self._take(key)
+        if value is None or isinstance(value, str):
+            return value
+        self.refuse(key, "is not one value")
+
+    def needed(self, key: str) -> str:
+        """Return the value of a key that must be there."""
+        value = self.text(key)
+        if not value:
+            self.refuse(key, "is missing")
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """Return the values of a list; a single value counts as a list of one."""
+        value = self._take(key)
+        if value is None:
+            return ()
+        items = value if isinstance(value, list) else [value]
+        found = tuple(item for item in items if isinstance(item, str))
+        if len(found) != len(items):
+            self.refuse(key, "is no list of single values")
+        return found
+
+    def mapping(self, key: str) -> dict[str, str]:
+        """Return the single values of a mapping."""
+        value = self._take(key)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            self.refuse(key, "is no mapping")
+        return {k: v for k, v in value.items() if isinstance(v, str)}
+
+    def flag(self, key: str) -> bool:
+        """Return whether a key says `true`; absent and `false` are False."""
+        value = self.text(key)
+        if value not in (None, "true", "false"):
+            self.refuse(key, "is neither true nor false")
+        return value == "true"
+
+    def time(self, key: str) -> datetime | None:
+        """Return the time of a key, None where it is absent."""
+        value = self.text(key)
+        if value is None:
+            return None
+        moment = parse_time(value)
+        if moment is None:
+            self.refuse(key, "is no RFC 3339 time with a zone")
+        return moment
+
+    def needed_time(self, key: str) -> datetime:
+        """Return the time of a key that must be there."""
+        moment = self.time(key)
+        if moment is None:
+            self.refuse(key, "is missing")
+        return moment
+
+    def number(self, key: str, default: int) -> int:
+        """Return the whole number of a key, which may not be negative."""
+        value = self.text(key)
+        if value is None:
+            return default
+        if not (value.isascii() and value.isdigit() and len(value) <= 12):
+            self.refuse(key, "is no whole number")
+        return int(value)
+
+    def object_id(self, key: str) -> str | None:
+        """Return the git id of a key, None where it is absent."""
+        value = self.text(key)
+        if value is not None and not is_hex(value):
+            self.refuse(key, "is no id of 40 hex digits")
+        return value
+
+    def needed_id(self, key: str) -> str:
+        """Return the git id of a key that must be there."""
+        value = self.object_id(key)
+        if value is None:
+            self.refuse(key, "is missing")
+        return value
+
+    def choice(self, key: str, accepted: Collection[str], default: str) -> str:
+        """Return one of the accepted values."""
+        value = self.text(key)
+        if value is None:
+            return default
+        if value not in accepted:
+            self.refuse(key, f"is none of {', '.join(accepted)}")
+        return value
+
+    def parsed(self, key: str, parse: Callable[[str], T], value: str) -> T:
+        """Return what `parse` makes of a value of this key, which must be canonical."""
+        try:
+            result = parse(value)
+        except GitmailError as error:
+            self.refuse(key, f"holds {error.message}")
+        if result != value:
+            self.refuse(key, f"says {value} where {result} is meant")
+        return result
+
+    def rest(self) -> str:
+        """Return the header text of the keys that nobody took, in order."""
+        raw = self._header.raw
+        return "".join(raw[key] for key in raw if key not in self._taken)
+
+    def refuse(self, key: str, problem: str) -> NoReturn:
+        """Raise the error that says what is wrong with a key."""
+        line = self._header.lines.get(key, 1)
+        raise InvalidFileError(f"{key} {problem}", line=line)
+
+    def _take(self, key: str) -> Node | None:
+        self._taken.add(key)
+        return self._header.fields.get(key)

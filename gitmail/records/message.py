@@ -1,0 +1,263 @@
+"""A message and its file; pure."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from functools import cached_property
+
+from gitmail.errors import (
+    BlankBodyError,
+    BodyTooLargeError,
+    FanoutTooLargeError,
+    InvalidArgumentError,
+)
+from gitmail.records import frontmatter
+from gitmail.records.fields import FieldReader
+from gitmail.records.names import (
+    EVERYBODY,
+    TEAM_PREFIX,
+    Address,
+    AgentName,
+    MessageId,
+    parse_address,
+    parse_agent_name,
+    parse_room,
+)
+from gitmail.records.text import check_text, headline
+
+REQUEST_ID_LIMIT = 120
+"""Characters of a request id (CAPABILITIES S1)."""
+RECIPIENT_LIMIT = 200
+"""Recipients of one message, by whatever address."""
+
+
+class Kind(StrEnum):
+    """What a message is (CAPABILITIES M3)."""
+
+    BRIEF = "brief"
+    STATUS = "status"
+    REVIEW = "review"
+    ACK = "ack"
+    NOTE = "note"
+
+
+class Importance(StrEnum):
+    """How pressing a message is, in rising order (CAPABILITIES M4)."""
+
+    LOW = "low"
+    NORMAL = "normal"
+    HIGH = "high"
+    URGENT = "urgent"
+
+    @property
+    def rank(self) -> int:
+        """Return the place in the rising order, from 0."""
+        return list(Importance).index(self)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Location:
+    """Where in the project the sender worked (CAPABILITIES M10)."""
+
+    branch: str | None = None
+    worktree: str | None = None
+    commit: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Message:
+    """A message as its file holds it; blind copies are files of their own.
+
+    Attributes:
+        sender: The stamped author (`from` in the file).
+        to: The addresses as they were given, without duplicates.
+        recipients: The agents it was delivered to, in order, without blind copies.
+        thread: Id of the thread's first message; None on that message itself.
+        extra: Header text of keys this version does not know, as it was read.
+    """
+
+    sender: AgentName
+    to: tuple[Address, ...]
+    date: datetime
+    body: str
+    recipients: tuple[AgentName, ...] = ()
+    cc: tuple[Address, ...] = ()
+    subject: str | None = None
+    kind: Kind = Kind.NOTE
+    importance: Importance = Importance.NORMAL
+    ack_required: bool = False
+    topic: str | None = None
+    room: str | None = None
+    thread: MessageId | None = None
+    reply_to: MessageId | None = None
+    expires: datetime | None = None
+    location: Location | None = None
+    request_id: str | None = None
+    extra: str = ""
+
+    @cached_property
+    def data(self) -> bytes:
+        """The bytes of the message's file."""
+        place = self.location
+        fields: list[tuple[str, frontmatter.Field]] = [
+            ("from", self.sender),
+            ("to", self.to),
+            ("cc", self.cc),
+            ("subject", self.subject),
+            ("kind", self.kind),
+            ("importance", self.importance),
+            ("ack_required", self.ack_required),
+            ("topic", self.topic),
+            ("room", self.room),
+            ("thread", self.thread),
+            ("reply_to", self.reply_to),
+            ("date", self.date),
+            ("expires", self.expires),
+            ("location", _location_fields(place) if place else None),
+            ("recipients", self.recipients),
+            ("request_id", self.request_id),
+        ]
+        return frontmatter.render(fields, self.extra, self.body)
+
+    @cached_property
+    def id(self) -> MessageId:
+        """The git blob id of the message's file (DESIGN I2)."""
+        return MessageId(blob_id(self.data))
+
+    @property
+    def thread_id(self) -> MessageId:
+        """The id of the thread's first message, which may be this one."""
+        return self.thread or self.id
+
+    @property
+    def deliveries(self) -> tuple[tuple[AgentName, str], ...]:
+        """Each recipient with `to` or `cc`, in the order of the file."""
+        # Through a team or all: a copy only where no such address stands in to.
+        has_group = any(address in self.to for address in self.groups)
+        return tuple(
+            (n, "to" if n in self.to or (has_group and n not in self.cc) else "cc")
+            for n in self.recipients
+        )
+
+    @property
+    def groups(self) -> tuple[Address, ...]:
+        """The addresses in to and cc whose members may all see the message."""
+        both = (*self.to, *self.cc)
+        return tuple(a for a in both if a == EVERYBODY or a.startswith(TEAM_PREFIX))
+
+    @property
+    def title(self) -> str:
+        """The subject, or the body's first line where there is none."""
+        return self.subject or headline(self.body)
+
+
+def parse_message(data: bytes) -> Message:
+    """Return the message that a file holds.
+
+    Raises:
+        InvalidFileError: The bytes do not follow FORMAT.md.
+    """
+    header, body = frontmatter.parse(data)
+    read = FieldReader(header)
+    place = read.mapping("location")
+    thread, reply_to = read.object_id("thread"), read.object_id("reply_to")
+    message = Message(
+        sender=read.parsed("from", parse_agent_name, read.needed("from")),
+        to=_addresses(read, "to"),
+        cc=_addresses(read, "cc"),
+        subject=read.text("subject"),
+        kind=Kind(read.choice("kind", list(Kind), Kind.NOTE)),
+        importance=Importance(
+            read.choice("importance", list(Importance), Importance.NORMAL)
+        ),
+        ack_required=read.flag("ack_required"),
+        topic=read.text("topic"),
+        room=_room(read),
+        thread=MessageId(thread) if thread else None,
+        reply_to=MessageId(reply_to) if reply_to else None,
+        date=read.needed_time("date"),
+        expires=read.time("expires"),
+        location=_location(place),
+        recipients=tuple(
+            read.parsed("recipients", parse_agent_name, name)
+            for name in read.texts("recipients")
+        ),
+        request_id=read.text("request_id"),
+        extra=read.rest(),
+        body=body,
+    )
+    if not body.strip():
+        read.refuse("body", "is blank")
+    # The id is of the bytes that were read, however they were written.
+    message.__dict__["data"] = data
+    return message
+
+
+def check_body(body: str, limit_bytes: int) -> str:
+    """Return the body, or refuse what no message may carry (CAPABILITIES M1).
+
+    Raises:
+        BlankBodyError: There is nothing but white space.
+        BodyTooLargeError: It has more UTF-8 bytes than the limit.
+        InvalidTextError: It holds NUL or a lone surrogate.
+    """
+    check_text("body", body)
+    if not body.strip():
+        raise BlankBodyError
+    size_bytes = len(body.encode())
+    if size_bytes > limit_bytes:
+        raise BodyTooLargeError(size_bytes, limit_bytes)
+    return body
+
+
+def check_header_size(message: Message) -> None:
+    """Refuse a message whose header would not be readable again.
+
+    Raises:
+        FanoutTooLargeError: It has too many recipients.
+        InvalidArgumentError: The header is too large for another reason.
+    """
+    count = len(message.recipients)
+    if count > RECIPIENT_LIMIT:
+        raise FanoutTooLargeError(", ".join(message.to), count, RECIPIENT_LIMIT)
+    size = len(message.data) - len(message.body.encode())
+    if size > frontmatter.HEADER_LIMIT_BYTES:
+        accepted = f"the header would have {size} bytes, the limit is 16384"
+        raise InvalidArgumentError("to", f"{count} recipients", accepted)
+
+
+def unique(items: Iterable[Address]) -> tuple[Address, ...]:
+    """Return the addresses in order, each once."""
+    return tuple(dict.fromkeys(items))
+
+
+def blob_id(data: bytes) -> str:
+    """Return the git blob id of some bytes, as `git hash-object` prints it."""
+    digest = hashlib.sha1(b"blob %d\x00" % len(data), usedforsecurity=False)
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def _addresses(read: FieldReader, key: str) -> tuple[Address, ...]:
+    return tuple(read.parsed(key, parse_address, item) for item in read.texts(key))
+
+
+def _room(read: FieldReader) -> str | None:
+    value = read.text("room")
+    return None if value is None else read.parsed("room", parse_room, value)
+
+
+def _location(place: dict[str, str]) -> Location | None:
+    known = {k: v for k, v in place.items() if k in ("branch", "worktree", "commit")}
+    return Location(**known) if known else None
+
+
+def _location_fields(place: Location) -> dict[str, str]:
+    pairs = {
+        "branch": place.branch,
+        "worktree": place.worktree,
+        "commit": place.commit,
+    }
+    return {key: value for key, value in pairs.items() if value}

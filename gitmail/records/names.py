@@ -1,0 +1,112 @@
+"""The grammar of names and ids, one function each; pure."""
+
+import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import NewType
+
+from gitmail.errors import InvalidNameError
+
+AgentName = NewType("AgentName", str)
+"""A registered name, lower-case."""
+Address = NewType("Address", str)
+"""What may stand in to, cc and bcc: an agent's name, `team:NAME`, or `all`."""
+MessageId = NewType("MessageId", str)
+"""The git blob id of a message file: 40 lower-case hex digits."""
+CommitId = NewType("CommitId", str)
+"""A git commit id: 40 lower-case hex digits."""
+
+EVERYBODY = Address("all")
+TEAM_PREFIX = "team:"
+SHORTEST_PREFIX = 8
+"""Hex digits that an abbreviated id has at least (CAPABILITIES A8)."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}", re.ASCII)
+_ROOM = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+_HEX = re.compile(r"[0-9a-f]+", re.ASCII)
+_NAME_RULE = (
+    "1 to 63 of a-z, 0-9, dot, dash and underscore, a letter or digit first, no dot"
+    " last"
+)
+# Windows opens these as devices whatever ending they carry.
+_DEVICES = frozenset(
+    ["con", "prn", "aux", "nul", "conin$", "conout$"]
+    + [f"{port}{digit}" for port in ("com", "lpt") for digit in range(10)]
+)
+_RESERVED = frozenset(["all", "gitmail"])
+
+
+def parse_agent_name(text: str) -> AgentName:
+    """Return the name in the form in which it is stored and compared.
+
+    Raises:
+        InvalidNameError: The text is no agent name.
+    """
+    return AgentName(_parse_name("agent name", text))
+
+
+def parse_team_name(text: str) -> str:
+    """Return the team's name, lower-case and without `team:`.
+
+    Raises:
+        InvalidNameError: The text is no team name.
+    """
+    return _parse_name("team name", text.strip().removeprefix(TEAM_PREFIX))
+
+
+def parse_address(text: str) -> Address:
+    """Return one address of to, cc or bcc.
+
+    Raises:
+        InvalidNameError: The text is neither a name nor `team:NAME` nor `all`.
+    """
+    folded = text.strip().lower()
+    if folded == EVERYBODY:
+        return EVERYBODY
+    if folded.startswith(TEAM_PREFIX):
+        return Address(TEAM_PREFIX + parse_team_name(folded))
+    return Address(parse_agent_name(folded))
+
+
+def parse_room(text: str) -> str:
+    """Return the room's name; upper and lower case differ (CAPABILITIES M7).
+
+    Raises:
+        InvalidNameError: The text is no room name.
+    """
+    if not _ROOM.fullmatch(text):
+        rule = "1 to 64 of A-Z, a-z, 0-9, dot, dash and underscore"
+        raise InvalidNameError("room name", text, rule)
+    return text
+
+
+def parse_id_prefix(text: str) -> str:
+    """Return a message id or a prefix of one, lower-case.
+
+    Raises:
+        InvalidNameError: The text is not 8 to 40 hex digits.
+    """
+    folded = text.strip().lower()
+    if not is_hex(folded, SHORTEST_PREFIX, 40):
+        rule = "8 to 40 hex digits, from the start of the id"
+        raise InvalidNameError("message id", text, rule)
+    return folded
+
+
+def is_hex(text: str, shortest: int = 40, longest: int = 40) -> bool:
+    """Tell whether the text is lower-case hex digits of that length."""
+    return shortest <= len(text) <= longest and bool(_HEX.fullmatch(text))
+
+
+def similar_names(name: str, known: Iterable[str]) -> list[str]:
+    """Return up to three known names that a typist may have meant."""
+    return get_close_matches(name.lower(), sorted(known), n=3, cutoff=0.6)
+
+
+def _parse_name(what: str, text: str) -> str:
+    name = text.strip().lower()
+    if not _NAME.fullmatch(name) or name.endswith("."):
+        raise InvalidNameError(what, text, _NAME_RULE)
+    if name.split(".", 1)[0] in _DEVICES or name in _RESERVED:
+        raise InvalidNameError(what, text, "the name is reserved")
+    return name

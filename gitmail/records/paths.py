@@ -1,0 +1,133 @@
+"""Where each record stands in the tree, and back (DESIGN 4); pure."""
+
+import re
+import unicodedata
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum, auto
+
+from gitmail.records.message import Message
+from gitmail.records.names import AgentName, MessageId
+from gitmail.records.receipt import BlindCopy, Receipt, Stage
+
+CHARTER_PATH = "mailbox.md"
+README_PATH = "README.md"
+ATTRIBUTES_PATH = ".gitattributes"
+MESSAGES = "messages"
+FIXED_FILES = frozenset([CHARTER_PATH, README_PATH, ATTRIBUTES_PATH])
+# Memory comes with its own records; until then its files are left in peace.
+_MEMORY = re.compile(r"memory(?:/[a-z0-9][a-z0-9._-]{0,80}){2,5}\.md", re.ASCII)
+
+_FOLDER = r"(?P<folder>\d{4}-\d\d/\d\d/\d\d(?:\.(?P<part>\d{3,6}))?)"
+_MESSAGE = re.compile(rf"messages/{_FOLDER}/\d{{6}}-[a-z0-9][a-z0-9._-]*\.md", re.ASCII)
+_RECEIPT = re.compile(
+    rf"receipts/(?P<agent>[a-z0-9][a-z0-9._-]*)/{_FOLDER}/(?P<id>[0-9a-f]{{40}})"
+    r"\.(?P<stage>read|acked)\.md",
+    re.ASCII,
+)
+_COPY = re.compile(
+    rf"copies/(?P<agent>[a-z0-9][a-z0-9._-]*)/{_FOLDER}/(?P<id>[0-9a-f]{{40}})\.md", re.ASCII
+)
+_PROFILE = re.compile(r"agents/(?P<agent>[a-z0-9][a-z0-9._-]*)\.md", re.ASCII)
+_SLUG_LIMIT = 40
+
+
+class Family(Enum):
+    """What kind of record a path belongs to."""
+
+    MESSAGE = auto()
+    RECEIPT = auto()
+    COPY = auto()
+    PROFILE = auto()
+    FIXED = auto()
+    UNKNOWN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a path says about the record that stands there.
+
+    Attributes:
+        folder: The message's folder below `messages/`, such as `2026-11/30/14.001`.
+        part: The number behind the hour, 0 for the hour's first folder.
+    """
+
+    family: Family
+    folder: str = ""
+    part: int = 0
+    agent: str = ""
+    message: str = ""
+    stage: str = ""
+
+
+def parse_path(path: str) -> Place:
+    """Return what a path of the tree says, or the family UNKNOWN."""
+    if path in FIXED_FILES or _MEMORY.fullmatch(path):
+        return Place(Family.FIXED)
+    if found := _MESSAGE.fullmatch(path):
+        return Place(Family.MESSAGE, found["folder"], int(found["part"] or 0))
+    if found := _RECEIPT.fullmatch(path):
+        return Place(
+            Family.RECEIPT,
+            found["folder"],
+            int(found["part"] or 0),
+            found["agent"],
+            found["id"],
+            found["stage"],
+        )
+    if found := _COPY.fullmatch(path):
+        return Place(
+            Family.COPY,
+            found["folder"],
+            int(found["part"] or 0),
+            found["agent"],
+            found["id"],
+        )
+    if found := _PROFILE.fullmatch(path):
+        return Place(Family.PROFILE, agent=found["agent"])
+    return Place(Family.UNKNOWN)
+
+
+def hour_folder(date: datetime, part: int = 0) -> str:
+    """Return the folder of a time, below `messages/`.
+
+    An hour that is full goes on in `14.001`, `14.002` and so on, since every commit
+    writes the tree of the folder again.
+    """
+    hour = f"{date.year:04}-{date:%m/%d/%H}"
+    return f"{hour}.{part:03}" if part else hour
+
+
+def message_path(message: Message, part: int = 0) -> str:
+    """Return the path of a message's file."""
+    slug = slugify(message.title)
+    words = [f"{message.date:%H%M%S}", message.sender, slug, message.id[:8]]
+    name = "-".join(word for word in words if word)
+    return f"{MESSAGES}/{hour_folder(message.date, part)}/{name}.md"
+
+
+def receipt_path(receipt: Receipt, folder: str) -> str:
+    """Return the path of a receipt, in the folder of the message's name."""
+    return stage_path(receipt.agent, folder, receipt.message, receipt.stage)
+
+
+def stage_path(agent: AgentName, folder: str, message: MessageId, stage: Stage) -> str:
+    """Return the path at which an agent's receipt of that stage stands."""
+    return f"receipts/{agent}/{folder}/{message}.{stage}.md"
+
+
+def copy_path(copy: BlindCopy, folder: str) -> str:
+    """Return the path of a blind copy, in the folder of the message's name."""
+    return f"copies/{copy.agent}/{folder}/{copy.message}.md"
+
+
+def profile_path(name: AgentName) -> str:
+    """Return the path of an agent's profile."""
+    return f"agents/{name}.md"
+
+
+def slugify(text: str) -> str:
+    """Return up to 40 characters of `[a-z0-9-]` that remind of the text."""
+    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    slug = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
+    return slug[:_SLUG_LIMIT].strip("-")

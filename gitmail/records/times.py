@@ -1,0 +1,71 @@
+"""Times and durations as text; pure, the present is an argument."""
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from gitmail.errors import InvalidArgumentError
+
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*([smhdw]?)", re.ASCII)
+_SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_LONGEST = timedelta(days=3660)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def format_time(moment: datetime) -> str:
+    """Return an aware UTC time as RFC 3339 with microseconds and Z."""
+    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+def parse_time(text: str) -> datetime | None:
+    """Return an RFC 3339 time with its zone as UTC, or None if it is none."""
+    try:
+        moment = datetime.fromisoformat(text)
+        return None if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        return None
+
+
+def to_microseconds(moment: datetime) -> int:
+    """Return the microseconds since 1970, exactly."""
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def from_microseconds(number: int) -> datetime:
+    """Return the aware UTC time that many microseconds after 1970."""
+    return _EPOCH + timedelta(microseconds=number)
+
+
+def parse_duration(field: str, value: str | timedelta) -> timedelta:
+    """Return a positive duration from text like `90`, `30m`, `2h`, `7d` or `1w`.
+
+    Raises:
+        InvalidArgumentError: The text is no duration, or not in 1 s to ten years.
+    """
+    found = None if isinstance(value, timedelta) else _DURATION.fullmatch(value.strip())
+    if found:
+        value = timedelta(seconds=float(found[1]) * _SECONDS[found[2]])
+    if not isinstance(value, timedelta) or not timedelta(seconds=1) <= value <= _LONGEST:
+        rule = "a number with s, m, h, d or w, such as 30m, 2h or 7d, up to ten years"
+        raise InvalidArgumentError(field, value, rule)
+    return value
+
+
+def parse_since(field: str, value: str | datetime, now: datetime) -> datetime:
+    """Return a moment from an RFC 3339 time, a date, or a duration before now.
+
+    Raises:
+        InvalidArgumentError: The text is none of these.
+    """
+    if isinstance(value, datetime):
+        return value.astimezone(UTC)
+    text = value.strip()
+    if _DURATION.fullmatch(text):
+        return now - parse_duration(field, text)
+    try:
+        moment = datetime.fromisoformat(text)
+        # A time without a zone is the writer's, but a mailbox has many writers.
+        zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+        return zoned.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        rule = "a time such as 2026-11-30T14:00Z, a date (UTC), or 2h for two hours ago"
+        raise InvalidArgumentError(field, value, rule) from error

@@ -1,0 +1,37 @@
+"""Making the empty git repository of a new mailbox."""
+
+from pathlib import Path
+
+from gitmail.store.disk import translated
+from gitmail.store.refs import BRANCH
+from gitmail.store.store import LOCAL
+
+# Bare, for gitmail itself keeps the files beside it and there is no git index that
+# could be stale. `core.fsync` makes git flush what it receives; the older
+# `core.fsyncObjectFiles` would make every git command print a warning.
+_CONFIG = """[core]
+\trepositoryformatversion = 0
+\tfilemode = true
+\tbare = true
+\tfsync = all
+[receive]
+\tdenyNonFastForwards = true
+\tdenyDeletes = true
+"""
+_DESCRIPTION = "A mailbox of gitmail\n"
+
+
+def create_repository(root: Path) -> None:
+    """Make `.git` in a folder, unless it is there; safe to repeat after a crash."""
+    git_dir = root / ".git"
+    with translated(root):
+        for folder in ("objects/pack", "objects/info", "refs/heads", "refs/tags", LOCAL):
+            (git_dir / folder).mkdir(parents=True, exist_ok=True)
+        for name, text in (
+            ("config", _CONFIG),
+            ("description", _DESCRIPTION),
+            # Last, for without HEAD it is no repository yet.
+            ("HEAD", f"ref: refs/heads/{BRANCH}\n"),
+        ):
+            if not (git_dir / name).exists():
+                (git_dir / name).write_text(text, "utf-8", newline="\n")

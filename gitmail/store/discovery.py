@@ -1,0 +1,146 @@
+"""Finding the mailbox of a folder, and the project around it, by reading git's files.
+
+Neither the environment nor an installed git is asked (DESIGN 3).
+"""
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitmail.records.message import Location
+from gitmail.store.disk import translated
+
+MAILBOX_FOLDER = ".gitmail"
+_BARE_FOLDER = "gitmail"
+EXCLUDE_LINE = f"/{MAILBOX_FOLDER}/"
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A project's git repository, as seen from one folder.
+
+    Attributes:
+        checkout: The folder's work tree, None inside a bare repository.
+        git_dir: Where that work tree's HEAD is.
+        common_dir: What all work trees of the repository share.
+        home: The folder that holds the mailbox's folder, or will.
+        mailbox: The mailbox's folder.
+    """
+
+    checkout: Path | None
+    git_dir: Path
+    common_dir: Path
+    mailbox: Path
+
+    @property
+    def name(self) -> str:
+        """The name of the folder that people know the project by."""
+        if self.mailbox.name == MAILBOX_FOLDER:
+            return self.mailbox.parent.name or "project"
+        return self.common_dir.name.removesuffix(".git").strip(".") or "project"
+
+    def exclude(self) -> None:
+        """Make the project's git ignore the mailbox, by one line, once."""
+        if self.mailbox.name != MAILBOX_FOLDER:
+            return
+        file = self.common_dir / "info" / "exclude"
+        with translated(file):
+            text = file.read_text("utf-8", "surrogateescape") if file.exists() else ""
+            if EXCLUDE_LINE in text.splitlines():
+                return
+            file.parent.mkdir(exist_ok=True)
+            newline = "" if not text or text.endswith("\n") else "\n"
+            with file.open("a", encoding="utf-8", newline="\n") as stream:
+                stream.write(f"{newline}{EXCLUDE_LINE}\n")
+
+    def location(self) -> Location:
+        """Return the branch, work tree and commit that are checked out here."""
+        head = _first_line(self.git_dir / "HEAD")
+        branch = None
+        if head.startswith("ref: "):
+            ref = head.removeprefix("ref: ")
+            branch = ref.removeprefix("refs/heads/")
+            head = _ref_value(self.common_dir, ref)
+        commit = head if re.fullmatch(r"[0-9a-f]{40,64}", head) else None
+        worktree = self.checkout.name if self.checkout else None
+        return Location(branch=branch, worktree=worktree, commit=commit)
+
+
+def find_project(start: Path) -> Project | None:
+    """Return the project that a folder is in, None where it is in none."""
+    for folder in (start, *start.parents):
+        if _is_mailbox(folder):
+            continue
+        dot_git = folder / ".git"
+        if dot_git.is_dir() and (dot_git / "HEAD").is_file():
+            return _project(folder, dot_git)
+        if dot_git.is_file():
+            target = _first_line(dot_git).removeprefix("gitdir:").strip()
+            git_dir = Path(os.path.normpath(folder / target))
+            if (git_dir / "HEAD").is_file():
+                return _project(folder, git_dir)
+        if (folder / "objects").is_dir() and (folder / "HEAD").is_file():
+            return _project(None, folder)
+    return None
+
+
+def find_mailbox(start: Path) -> Path | None:
+    """Return the mailbox's folder that a folder belongs to, None if there is none."""
+    for folder in (start, *start.parents):
+        if _is_mailbox(folder):
+            return folder
+        if _is_mailbox(folder / MAILBOX_FOLDER):
+            return folder / MAILBOX_FOLDER
+        project = find_project(folder) if (folder / ".git").exists() else None
+        if project:  # a project's mailbox is its own, never that of a folder above
+            return project.mailbox if _is_mailbox(project.mailbox) else None
+    project = find_project(start)
+    return project.mailbox if project and _is_mailbox(project.mailbox) else None
+
+
+def _is_mailbox(folder: Path) -> bool:
+    return (folder / ".git" / "gitmail").is_dir()
+
+
+def _project(checkout: Path | None, git_dir: Path) -> Project:
+    shared = git_dir / "commondir"
+    if not shared.is_file():
+        # The main work tree, or a submodule's: `.git` stands in the checkout itself.
+        home = checkout / MAILBOX_FOLDER if checkout else git_dir / _BARE_FOLDER
+        return Project(checkout, git_dir, git_dir, home)
+    common = Path(os.path.normpath(git_dir / _first_line(shared)))
+    if common.name == ".git":
+        return Project(checkout, git_dir, common, common.parent / MAILBOX_FOLDER)
+    main = _main_checkout(common)
+    home = main / MAILBOX_FOLDER if main else common / _BARE_FOLDER
+    return Project(checkout, git_dir, common, home)
+
+
+def _main_checkout(common: Path) -> Path | None:
+    """Return a submodule's checkout, which only its configuration names."""
+    try:
+        config = (common / "config").read_text("utf-8", "replace")
+    except OSError:
+        return None
+    found = re.search(r"^\s*worktree\s*=\s*(.+?)\s*$", config, re.MULTILINE)
+    return Path(os.path.normpath(common / found[1])) if found else None
+
+
+def _ref_value(common: Path, ref: str) -> str:
+    loose = _first_line(common / ref)
+    if loose:
+        return loose
+    try:
+        packed = (common / "packed-refs").read_text("ascii", "replace").splitlines()
+    except OSError:
+        return ""
+    return next((x.split(" ", 1)[0] for x in packed if x.endswith(f" {ref}")), "")
+
+
+def _first_line(path: Path) -> str:
+    try:
+        with path.open(encoding="utf-8", errors="replace") as stream:
+            return stream.readline(4096).strip()
+    except OSError:
+        return ""

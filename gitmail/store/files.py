@@ -1,0 +1,106 @@
+"""The files beside the repository: a read-only copy of the tip for people's eyes.
+
+A marker says which commit the copy shows; whoever finds it behind the tip rolls it
+forward by the difference (DESIGN 6). Nothing is ever answered from these files.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from gitmail.records.names import CommitId, is_hex
+from gitmail.store.disk import translated, write_all
+
+_READ_ONLY = 0o444
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+
+
+class Files:
+    """The copy of the tip below one folder.
+
+    Args:
+        root: The folder that holds the files and `.git`.
+        marker: The file that names the commit they show.
+    """
+
+    def __init__(self, root: Path, marker: Path) -> None:
+        self._root = root
+        self._marker = marker
+        # One name will do, for the writer lock is held; a killed writer's is dropped.
+        self._draft = marker.with_name("file.draft")
+
+    def shown(self) -> CommitId | None:
+        """Return the commit that the files show, None where that is not known."""
+        try:
+            value = self._marker.read_text("ascii", "replace").strip()
+        except FileNotFoundError:
+            return None
+        return CommitId(value) if is_hex(value) else None
+
+    def show(
+        self, files: Iterable[tuple[str, bytes | None]], commit: CommitId
+    ) -> None:
+        """Make files match a commit and move the marker; the caller has the lock.
+
+        Args:
+            files: Path and content, None for a file that must go.
+            commit: The commit that all files show then.
+        """
+        with translated(self._root):
+            self._draft.unlink(missing_ok=True)
+            for path, data in files:
+                if data is None:
+                    self._remove(path)
+                else:
+                    self._write(path, data)
+            self._draft.write_text(f"{commit}\n", "ascii")
+            os.replace(self._draft, self._marker)
+
+    def present(self) -> Iterator[tuple[str, os.DirEntry[str]]]:
+        """Yield the path and entry of everything on disk that is no folder."""
+        todo = [("", str(self._root))]
+        while todo:
+            prefix, folder = todo.pop()
+            with translated(Path(folder)), os.scandir(folder) as entries:
+                for entry in entries:
+                    path = prefix + entry.name
+                    if not prefix and entry.name == ".git":
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append((f"{path}/", entry.path))
+                    else:
+                        yield path, entry
+
+    def read(self, path: str) -> bytes | None:
+        """Return the bytes on disk, None where no readable regular file is there."""
+        place = self._root / path
+        try:
+            return None if place.is_symlink() else place.read_bytes()
+        except OSError:
+            return None
+
+    def extra(self, wanted: Iterable[str]) -> list[str]:
+        """Return the paths on disk that are not among the wanted ones."""
+        known = set(wanted)
+        return sorted(path for path, _ in self.present() if path not in known)
+
+    def _write(self, path: str, data: bytes) -> None:
+        handle = os.open(self._draft, _CREATE, _READ_ONLY)
+        try:
+            write_all(handle, data)
+        finally:
+            os.close(handle)
+        target = f"{self._root}/{path}"
+        try:
+            os.replace(self._draft, target)
+        except FileNotFoundError:
+            Path(target).parent.mkdir(parents=True, exist_ok=True)
+            os.replace(self._draft, target)
+
+    def _remove(self, path: str) -> None:
+        place = self._root / path
+        place.unlink(missing_ok=True)
+        for folder in place.parents:
+            if folder == self._root or any(os.scandir(folder)):
+                break
+            folder.rmdir()

@@ -1,0 +1,445 @@
+"""The derived index: what SQLite knows about the commit at the tip; owns sqlite3.
+
+It can be deleted at any time. It names the commit it reflects, and nobody reads it
+before it has been brought up to the tip (DESIGN 7). Message bodies are not in it.
+
+Tables:
+    message   one row a message, with what lists are filtered by
+    mail      who may see which message in which role, and their stage with it
+    name      agents, `team:NAME`, `all`, rooms and topics as small numbers
+    profile   the agents' files, and when each last wrote
+    commits   every commit of the branch, so that a cursor is looked up, not walked to
+    quarantine  paths of the tip that are not what they should be
+    words     full text of subject and body, words only
+"""
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import IntFlag
+from hashlib import sha256
+from pathlib import Path
+from unicodedata import normalize
+
+from gitmail.errors import InvalidFileError
+from gitmail.records.message import Kind, Message, parse_message
+from gitmail.records.names import CommitId, MessageId
+from gitmail.records.paths import (
+    Family,
+    Place,
+    copy_path,
+    hour_folder,
+    message_path,
+    parse_path,
+    profile_path,
+    receipt_path,
+)
+from gitmail.records.profile import Profile, parse_profile
+from gitmail.records.receipt import BlindCopy, Receipt, parse_blind_copy, parse_receipt
+from gitmail.records.times import from_microseconds, to_microseconds
+
+SCHEMA = 1
+_KINDS = list(Kind)
+_PATIENCE_S = 120.0  # somebody else may be making a large index anew
+
+
+class Role(IntFlag):
+    """What a name has to do with a message."""
+
+    SENDER = 1
+    TO = 2
+    CC = 4
+    BCC = 8
+    AUDIENCE = 16
+    """A team or everybody: its members may see the message."""
+
+
+_ROLES = {"to": Role.TO, "cc": Role.CC}
+DELIVERED = Role.TO | Role.CC | Role.BCC
+
+
+Record = Message | Receipt | BlindCopy | Profile
+"""What the index takes in; anything else in the tree is none of its business."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A path of the tip that changed, with what stands there now.
+
+    Attributes:
+        data: The bytes, None where the path was removed.
+        record: The record, where the caller made it and so knows it to be sound.
+    """
+
+    path: str
+    data: bytes | None
+    record: Record | None = None
+    is_plain: bool = True
+    is_replaced: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """That a commit of the branch was written, by whom and when."""
+
+    commit: CommitId
+    author: str
+    time: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """A path of the tip that is not what it should be, and why."""
+
+    path: str
+    reason: str
+
+
+class NeedsRebuildError(Exception):
+    """A change cannot be applied step by step; the index must be made anew."""
+
+
+_TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE name (n INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE message (
+  n INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, date INTEGER NOT NULL,
+  sender INTEGER NOT NULL, thread INTEGER NOT NULL, part INTEGER NOT NULL,
+  kind INTEGER NOT NULL, importance INTEGER NOT NULL, ack_required INTEGER NOT NULL,
+  topic INTEGER, room INTEGER, expires INTEGER, request INTEGER);
+CREATE INDEX message_thread ON message (thread);
+CREATE INDEX message_room ON message (room) WHERE room IS NOT NULL;
+CREATE INDEX message_request ON message (request) WHERE request IS NOT NULL;
+CREATE TABLE mail (
+  who INTEGER NOT NULL, date INTEGER NOT NULL, n INTEGER NOT NULL,
+  role INTEGER NOT NULL, stage INTEGER NOT NULL,
+  PRIMARY KEY (who, date, n)) WITHOUT ROWID;
+CREATE INDEX mail_pending ON mail (who, date, n) WHERE stage < 2;
+CREATE INDEX message_expires ON message (expires) WHERE expires IS NOT NULL;
+CREATE TABLE profile (
+  name TEXT PRIMARY KEY, data BLOB NOT NULL, last INTEGER) WITHOUT ROWID;
+CREATE TABLE commits (id BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE quarantine (
+  path TEXT PRIMARY KEY, reason TEXT NOT NULL, waits_for BLOB) WITHOUT ROWID;
+CREATE VIRTUAL TABLE words USING fts5 (
+  text, content='', detail=none, tokenize="unicode61 remove_diacritics 2");
+"""
+
+
+class Index:
+    """One connection to the index; the caller lets one thread at a time use it.
+
+    Args:
+        path: The database file, or None for one in memory.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._db = sqlite3.connect(
+            str(path) if path else ":memory:",
+            timeout=_PATIENCE_S,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        self._names: dict[str, int] = {}
+        try:
+            # The write-ahead log lets readers go on while somebody writes, and
+            # flushes only now and then: losing the index loses nothing.
+            self._db.executescript(
+                "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+                "PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16000;"
+                "CREATE TEMP TABLE fresh (n INTEGER PRIMARY KEY)"
+            )
+        except sqlite3.Error:
+            self._db.close()
+            raise
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._db.close()
+
+    @property
+    def commit(self) -> CommitId | None:
+        """The commit that the index reflects, None where it must be made anew."""
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if version != SCHEMA:
+            return None
+        row = self._db.execute("SELECT value FROM meta WHERE key = 'commit'").fetchone()
+        return CommitId(row[0]) if row and row[0] else None
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Make the block one transaction that no other writer interrupts."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._names.clear()  # numbers given in the block are void
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def clear(self) -> None:
+        """Drop everything, inside `writing`."""
+        self._names.clear()
+        for row in self._db.execute(
+            "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view')"
+            " AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'words_%'"
+        ).fetchall():
+            self._db.execute(f'DROP {row[0]} IF EXISTS "{row[1]}"')
+        for statement in _TABLES.split(";\n"):
+            self._db.execute(statement)
+        self._db.execute(f"PRAGMA user_version = {SCHEMA}")
+
+    def set_commit(self, commit: CommitId) -> None:
+        """Say which commit the index reflects, inside `writing`."""
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES ('commit', ?)", (commit,))
+
+    def knows_commit(self, commit: CommitId) -> bool:
+        """Tell whether a commit is in the history of the one reflected."""
+        row = self._db.execute(
+            "SELECT 1 FROM commits WHERE id = ?", (bytes.fromhex(commit),)
+        ).fetchone()
+        return row is not None
+
+    def add_commits(self, commits: Iterable[Activity]) -> None:
+        """Record commits and when their authors last wrote, inside `writing`."""
+        last: dict[str, int] = {}
+        rows = []
+        for item in commits:
+            rows.append((bytes.fromhex(item.commit),))
+            last[item.author] = max(item.time, last.get(item.author, 0))
+        self._db.executemany("INSERT OR IGNORE INTO commits VALUES (?)", rows)
+        self._db.executemany(
+            "UPDATE profile SET last = max(ifnull(last, 0), ?2) WHERE name = ?1",
+            last.items(),
+        )
+
+    def apply(self, changes: Iterable[Loaded]) -> None:
+        """Take in what changed, inside `writing`.
+
+        Args:
+            changes: Messages before copies before receipts: a copy delivers, and only
+                who had a delivery can have a receipt.
+
+        Raises:
+            NeedsRebuildError: Something was removed or replaced that never should be.
+        """
+        for change in changes:
+            place = parse_path(change.path)
+            if change.data is None or change.is_replaced:
+                self._forget(place, change)
+            if change.data is None:
+                continue
+            if change.is_plain:
+                self._take(place, change)
+            else:
+                self._quarantine(change.path, "is no regular file")
+
+    def waiting_for(self, messages: Sequence[MessageId]) -> list[str]:
+        """Return quarantined paths that only lacked one of these messages."""
+        if not self._db.execute(
+            "SELECT 1 FROM quarantine WHERE waits_for IS NOT NULL LIMIT 1"
+        ).fetchone():
+            return []
+        ids = [bytes.fromhex(message) for message in messages]
+        found = []
+        for object_id in ids:
+            found += self._db.execute(
+                "SELECT path FROM quarantine WHERE waits_for = ?", (object_id,)
+            ).fetchall()
+        return [row[0] for row in found]
+
+    def _forget(self, place: Place, change: Loaded) -> None:
+        known = self._db.execute(
+            "DELETE FROM quarantine WHERE path = ?", (change.path,)
+        ).rowcount
+        if known or place.family in (Family.FIXED, Family.UNKNOWN):
+            return
+        if place.family is Family.PROFILE and change.data is not None:
+            return
+        raise NeedsRebuildError
+
+    def _take(self, place: Place, change: Loaded) -> None:
+        try:
+            self._take_record(place, change)
+        except InvalidFileError as error:
+            self._quarantine(change.path, f"line {error.line}: {error.reason}")
+        except _MisplacedError as error:
+            self._quarantine(change.path, *error.args)
+
+    def _take_record(self, place: Place, change: Loaded) -> None:
+        data = change.data or b""
+        record = change.record
+        match place.family:
+            case Family.MESSAGE:
+                message = record if isinstance(record, Message) else None
+                self._take_message(message, data, place, change.path)
+            case Family.COPY:
+                self._take_copy(data, change.path)
+            case Family.RECEIPT:
+                receipt = record if isinstance(record, Receipt) else parse_receipt(data)
+                self._take_receipt(receipt, change.path)
+            case Family.PROFILE:
+                self._take_profile(data, change.path)
+            case Family.UNKNOWN:
+                raise _MisplacedError("is no path of a mailbox")
+            case Family.FIXED:
+                pass
+
+    def _take_message(
+        self, message: Message | None, data: bytes, place: Place, path: str
+    ) -> None:
+        if message is None:
+            message = parse_message(data)
+            if message_path(message, place.part) != path:
+                raise _MisplacedError("the name does not fit the content")
+        self._add_message(message, place.part)
+
+    def _add_message(self, message: Message, part: int) -> None:
+        date = to_microseconds(message.date)
+        sender = self._number(message.sender)
+        request = message.request_id
+        cursor = self._db.execute(
+            "INSERT OR IGNORE INTO message VALUES"
+            " (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                bytes.fromhex(message.id),
+                date,
+                sender,
+                thread_number(message.thread_id),
+                part,
+                _KINDS.index(message.kind),
+                message.importance.rank,
+                message.ack_required,
+                self._label("topic", message.topic and message.topic.casefold()),
+                self._label("room", message.room),
+                to_microseconds(message.expires) if message.expires else None,
+                request_number(message.sender, request) if request else None,
+            ),
+        )
+        if not cursor.rowcount:
+            raise _MisplacedError("the same message stands at another path")
+        n = cursor.lastrowid or 0
+        roles: dict[int, Role] = {sender: Role.SENDER}
+        for recipient, kind in message.deliveries:
+            who = self._number(recipient)
+            roles[who] = roles.get(who, Role(0)) | _ROLES[kind]
+        for address in message.groups:
+            roles[self._number(address)] = Role.AUDIENCE
+        self._db.executemany(
+            "INSERT INTO mail VALUES (?, ?, ?, ?, ?)",
+            [
+                (who, date, n, int(role), 0 if role & DELIVERED else 2)
+                for who, role in roles.items()
+            ],
+        )
+        self._db.execute(
+            "INSERT INTO words (rowid, text) VALUES (?, ?)",
+            (n, searchable(message)),
+        )
+
+    def _take_copy(self, data: bytes, path: str) -> None:
+        copy = parse_blind_copy(data)
+        n, date, folder = self._message_of(copy.message)
+        if copy_path(copy, folder) != path:
+            raise _MisplacedError("the name does not fit the content")
+        self._db.execute(
+            "INSERT INTO mail VALUES (?, ?, ?, ?, 0) ON CONFLICT DO UPDATE SET"
+            " role = role | excluded.role, stage = CASE WHEN role & 14 THEN stage"
+            " ELSE 0 END",
+            (self._number(copy.agent), date, n, int(Role.BCC)),
+        )
+
+    def _take_receipt(self, receipt: Receipt, path: str) -> None:
+        n, date, folder = self._message_of(receipt.message)
+        if receipt_path(receipt, folder) != path:
+            raise _MisplacedError("the name does not fit the content")
+        raised = self._db.execute(
+            "UPDATE mail SET stage = max(stage, ?) WHERE who = ? AND date = ? AND n = ?"
+            " AND role & 14",
+            (receipt.stage.rank, self._number(receipt.agent), date, n),
+        ).rowcount
+        if not raised:
+            raise _MisplacedError("the agent is no recipient of the message")
+
+    def _take_profile(self, data: bytes, path: str) -> None:
+        profile = parse_profile(data)
+        if profile_path(profile.name) != path:
+            raise _MisplacedError("the name does not fit the content")
+        self._db.execute(
+            "INSERT INTO profile VALUES (?, ?, NULL) ON CONFLICT DO UPDATE"
+            " SET data = excluded.data",
+            (profile.name, data),
+        )
+
+    def _message_of(self, message: MessageId) -> tuple[int, int, str]:
+        row = self._db.execute(
+            "SELECT n, date, part FROM message WHERE id = ?", (bytes.fromhex(message),)
+        ).fetchone()
+        if row is None:
+            raise _MisplacedError("names no message of this mailbox", message)
+        return row[0], row[1], hour_folder(from_microseconds(row[1]), row[2])
+
+    def _quarantine(self, path: str, reason: str, waits_for: str | None = None) -> None:
+        self._db.execute(
+            "INSERT OR REPLACE INTO quarantine VALUES (?, ?, ?)",
+            (path, reason, bytes.fromhex(waits_for) if waits_for else None),
+        )
+
+    def quarantined(self) -> list[Quarantined]:
+        """Return the paths of the tip that are not what they should be."""
+        rows = self._db.execute("SELECT path, reason FROM quarantine ORDER BY path")
+        return [Quarantined(*row) for row in rows]
+
+    def execute(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        """Run a query of the modules that ask; they never write."""
+        return self._db.execute(statement, values)
+
+    def set_fresh(self, messages: Iterable[str]) -> None:
+        """Fill the temporary table `fresh` with the numbers of these messages."""
+        self._db.execute("DELETE FROM temp.fresh")
+        self._db.executemany(
+            "INSERT OR IGNORE INTO temp.fresh SELECT n FROM message WHERE id = ?",
+            ((bytes.fromhex(message),) for message in messages),
+        )
+
+    def number_of(self, text: str) -> int:
+        """Return the number of a known name or label, -1 where it is new."""
+        row = self._db.execute("SELECT n FROM name WHERE text = ?", (text,)).fetchone()
+        return row[0] if row else -1
+
+    def _label(self, what: str, text: str | None) -> int | None:
+        return self._number(label_key(what, text)) if text else None
+
+    def _number(self, text: str) -> int:
+        number = self._names.get(text)
+        if number is None:
+            self._db.execute("INSERT OR IGNORE INTO name (text) VALUES (?)", (text,))
+            number = self._names[text] = self.number_of(text)
+        return number
+
+
+class _MisplacedError(Exception):
+    """A file is sound, but does not belong where it stands."""
+
+
+def searchable(message: Message) -> str:
+    """Return the text of a message that search looks at, composed."""
+    return normalize("NFC", f"{message.subject or ''}\n{message.body}")
+
+
+def label_key(what: str, text: str) -> str:
+    """Return the name under which a room or topic is numbered; no agent has it."""
+    return f"{what} {text}"
+
+
+def request_number(sender: str, request_id: str) -> int:
+    """Return a number by which a request id is found; compare the text then."""
+    digest = sha256(f"{sender}\x00{request_id}".encode()).digest()
+    return int.from_bytes(digest[:8], signed=True)
+
+
+def thread_number(thread: MessageId) -> int:
+    """Return a number by which a thread is found; compare the id then."""
+    return int.from_bytes(bytes.fromhex(thread[:16]), signed=True)

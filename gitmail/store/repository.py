@@ -1,0 +1,355 @@
+"""Objects, trees and commits of the mailbox's git repository; owns dulwich.
+
+Reading goes through dulwich, which finds an object wherever git or we have put it.
+Writing builds the few objects of one commit and hands them over as one small pack:
+no index, no work tree, no hooks, no user's configuration, no environment.
+"""
+
+import re
+import stat
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from dulwich.errors import (
+    ChecksumMismatch,
+    FileFormatException,
+    NotGitRepository,
+    ObjectFormatException,
+)
+from dulwich.object_store import DiskObjectStore
+from dulwich.objects import parse_tree
+
+from gitmail.errors import CorruptMailboxError
+from gitmail.records.names import CommitId, is_hex
+from gitmail.store.disk import translated
+from gitmail.store.pack import (
+    BLOB,
+    COMMIT,
+    TREE,
+    Entry,
+    NewObject,
+    deflate,
+    write_pack,
+)
+
+FILE_MODE = 0o100644
+_FOLDER_MODE = 0o40000
+_TREES_KEPT = 256
+_DEEPEST = 16
+
+# What dulwich raises for objects that are missing, cut short or not what they say.
+UNREADABLE = (
+    KeyError,
+    ChecksumMismatch,
+    FileFormatException,
+    NotGitRepository,
+    ObjectFormatException,
+    AssertionError,
+    EOFError,
+    ValueError,
+    IndexError,
+)
+
+Tree = dict[bytes, tuple[int, bytes]]
+"""Name to mode and raw id, in no certain order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit as it was read.
+
+    Attributes:
+        tree: Hex id of its tree.
+        author: The author's name, without address.
+        email: The author's address.
+        time: Seconds since 1970 of the commit.
+        message: The whole commit message.
+    """
+
+    id: CommitId
+    tree: str
+    parents: tuple[CommitId, ...]
+    author: str
+    email: str
+    time: int
+    message: str
+
+    @property
+    def subject(self) -> str:
+        """The first line of the message."""
+        return self.message.split("\n", 1)[0]
+
+    def trailers(self, key: str) -> list[str]:
+        """Return the values of a trailer, in order."""
+        block = self.message.rstrip().rsplit("\n\n", 1)[-1]
+        prefix = f"{key}: "
+        lines = block.splitlines()
+        return [line[len(prefix) :] for line in lines if line.startswith(prefix)]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path that differs between two trees.
+
+    Attributes:
+        old: Hex id of the blob there before, None where there was none.
+        new: Hex id of the blob there now, None where there is none.
+        is_plain: Whether what is there now is a regular file, not a link, an
+            executable or a submodule.
+    """
+
+    path: str
+    old: str | None
+    new: str | None
+    is_plain: bool = True
+
+
+class Repository:
+    """The object side of one repository; not safe for several threads at once.
+
+    Args:
+        git_dir: The folder that holds `objects`.
+    """
+
+    def __init__(self, git_dir: Path) -> None:
+        self._git_dir = git_dir
+        self._packs = git_dir / "objects" / "pack"
+        self._objects = DiskObjectStore(git_dir / "objects")
+        self._trees: OrderedDict[str, Tree] = OrderedDict()
+
+    def close(self) -> None:
+        """Close the open pack files."""
+        self._objects.close()
+
+    @property
+    def pack_folder(self) -> Path:
+        """The folder of the packs."""
+        return self._packs
+
+    def blob(self, object_id: str) -> bytes:
+        """Return the bytes of a blob.
+
+        Raises:
+            CorruptMailboxError: It is missing or damaged.
+        """
+        return self._read(object_id, BLOB)
+
+    def has(self, object_id: str) -> bool:
+        """Tell whether an object is there."""
+        with translated(self._packs):
+            return self._objects.__contains__(_oid(object_id))
+
+    def tree(self, tree_id: str) -> Tree:
+        """Return the entries of a tree; the caller must not change them.
+
+        Raises:
+            CorruptMailboxError: It is missing or damaged.
+        """
+        tree = self._trees.get(tree_id)
+        if tree is None:
+            tree = _parse_tree(self._read(tree_id, TREE))
+            self._keep(tree_id, tree)
+        else:
+            self._trees.move_to_end(tree_id)
+        return tree
+
+    def commit(self, commit_id: str) -> Commit:
+        """Return a commit.
+
+        Raises:
+            CorruptMailboxError: It is missing or damaged.
+        """
+        data = self._read(commit_id, COMMIT)
+        found = _COMMIT.match(data)
+        if not found:
+            raise CorruptMailboxError(f"commit {commit_id} is malformed", self._where)
+        author = found["author"].decode("utf-8", "replace")
+        email = found["email"].decode("utf-8", "replace")
+        parents = found["parents"].decode().split("parent ")[1:]
+        return Commit(
+            CommitId(commit_id),
+            found["tree"].decode(),
+            tuple(CommitId(parent.strip()) for parent in parents),
+            author,
+            email,
+            int(found["time"]),
+            data.partition(b"\n\n")[2].decode("utf-8", "replace"),
+        )
+
+    def lookup(self, tree_id: str, path: str) -> str | None:
+        """Return the id of the regular file or folder at a path, None if none."""
+        for name in path.split("/"):
+            entry = self.tree(tree_id).get(name.encode())
+            if entry is None or entry[0] not in (_FOLDER_MODE, FILE_MODE):
+                return None
+            tree_id = entry[1].hex()
+        return tree_id
+
+    def folder(self, tree_id: str, path: str) -> Tree:
+        """Return the entries of a folder, none where there is no such folder."""
+        for name in path.split("/"):
+            entry = self.tree(tree_id).get(name.encode())
+            if entry is None or entry[0] != _FOLDER_MODE:
+                return {}
+            tree_id = entry[1].hex()
+        return self.tree(tree_id)
+
+    def changes(
+        self,
+        old_tree: str | None,
+        new_tree: str | None,
+        order: Sequence[str] = (),
+    ) -> Iterator[Change]:
+        """Yield what differs between two trees, in the order of the names.
+
+        Args:
+            old_tree: Hex id, or None for the empty tree.
+            new_tree: Hex id, or None for the empty tree.
+            order: Folders of the root that come before all others, in this order.
+        """
+        first = {f"{name}/": place for place, name in enumerate(order)}
+        todo: list[tuple[str, str | None, str | None]] = [("", old_tree, new_tree)]
+        while todo:
+            prefix, old_id, new_id = todo.pop()
+            old = self.tree(old_id) if old_id else {}
+            new = self.tree(new_id) if new_id else {}
+            folders = []
+            for name in sorted(old.keys() | new.keys()):
+                before, after = old.get(name), new.get(name)
+                if before == after:
+                    continue
+                path = prefix + _printable(name)
+                a, b = _folder_id(before), _folder_id(after)
+                if (a or b) and prefix.count("/") < _DEEPEST:
+                    folders.append((f"{path}/", a, b))
+                if (before and not a) or (after and not b):
+                    yield Change(
+                        path,
+                        before[1].hex() if before and not a else None,
+                        after[1].hex() if after and not b else None,
+                        not after or after[0] == FILE_MODE or bool(b),
+                    )
+            if not prefix:
+                folders.sort(key=lambda item: first.get(item[0], len(first)))
+            todo.extend(reversed(folders))
+
+    def build_tree(
+        self, base: str | None, files: Mapping[str, NewObject | None]
+    ) -> tuple[str, list[NewObject]]:
+        """Return a tree with some files changed, and the trees that are new.
+
+        Args:
+            base: Hex id of the tree to start from, None for the empty one.
+            files: Path to the new content, None to remove the file.
+        """
+        nested: dict[str, Any] = {}
+        for path, item in files.items():
+            *folders, name = path.split("/")
+            level = nested
+            for folder in folders:
+                level = level.setdefault(folder, {})
+            level[name] = item
+        made: list[NewObject] = []
+        root = self._build_level(base, nested, made)
+        return (root or self._add_tree({}, made)).hex(), made
+
+    def build_commit(
+        self,
+        tree: str,
+        parents: tuple[CommitId, ...],
+        author: str,
+        moment: datetime,
+        message: str,
+    ) -> NewObject:
+        """Return the commit object; everything in it is passed, nothing looked up."""
+        who = f"{author} <{author}@gitmail.invalid> {int(moment.timestamp())} +0000"
+        lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
+        lines += [f"author {who}", f"committer {who}", "", message]
+        return NewObject.of(COMMIT, "\n".join(lines).encode())
+
+    def add(self, objects: list[NewObject]) -> None:
+        """Write objects as one pack; they are durable when this returns."""
+        entries: dict[bytes, Entry] = {o.sha: deflate(o) for o in objects}
+        with translated(self._packs):
+            write_pack(self._packs, entries.values())
+
+    def _build_level(
+        self, base: str | None, nested: Mapping[str, Any], made: list[NewObject]
+    ) -> bytes | None:
+        tree = dict(self.tree(base)) if base else {}
+        for name, item in nested.items():
+            key = name.encode()
+            if item is None:
+                tree.pop(key, None)
+            elif isinstance(item, NewObject):
+                tree[key] = (FILE_MODE, item.sha)
+            else:
+                below = self._build_level(_folder_id(tree.get(key)), item, made)
+                if below is None:
+                    tree.pop(key, None)
+                else:
+                    tree[key] = (_FOLDER_MODE, below)
+        return self._add_tree(tree, made) if tree else None
+
+    def _add_tree(self, tree: Tree, made: list[NewObject]) -> bytes:
+        rows = sorted(
+            (name + b"/" if mode == _FOLDER_MODE else name, name, mode, sha)
+            for name, (mode, sha) in tree.items()
+        )
+        data = b"".join(b"%o %b\x00%b" % (mode, name, sha) for _, name, mode, sha in rows)
+        made.append(NewObject.of(TREE, data))
+        # The next commit starts from this tree.
+        self._keep(made[-1].sha.hex(), tree)
+        return made[-1].sha
+
+    def _read(self, object_id: str, kind: int) -> bytes:
+        try:
+            with translated(self._packs):
+                found, data = self._objects.get_raw(_oid(object_id))
+        except UNREADABLE as error:
+            what = f"object {object_id} is missing or damaged"
+            raise CorruptMailboxError(what, self._where) from error
+        if found != kind:
+            what = f"object {object_id} is of another type"
+            raise CorruptMailboxError(what, self._where)
+        return data
+
+    def _keep(self, tree_id: str, tree: Tree) -> None:
+        self._trees[tree_id] = tree
+        if len(self._trees) > _TREES_KEPT:
+            self._trees.popitem(last=False)
+
+    @property
+    def _where(self) -> str:
+        return str(self._git_dir.parent)
+
+
+_COMMIT = re.compile(
+    rb"tree (?P<tree>[0-9a-f]{40})\n(?P<parents>(?:parent [0-9a-f]{40}\n)*)"
+    rb"author (?P<author>[^<\n]*?) ?<(?P<email>[^>\n]*)> \d+ [+-]\d+\n"
+    rb"committer [^\n]*> (?P<time>\d{1,12}) [+-]\d+\n"
+)
+
+
+def _oid(object_id: str) -> Any:
+    if not is_hex(object_id):
+        msg = f"no object id: {object_id!r}"
+        raise ValueError(msg)
+    return object_id.encode()
+
+
+def _parse_tree(data: bytes) -> Tree:
+    return {name: (mode, sha) for name, mode, sha in parse_tree(data, 20)}
+
+
+def _folder_id(entry: tuple[int, bytes] | None) -> str | None:
+    return entry[1].hex() if entry and stat.S_ISDIR(entry[0]) else None
+
+
+def _printable(name: bytes) -> str:
+    """Return a tree's name as text that no other name has; a slash stays one name."""
+    return name.decode("utf-8", "backslashreplace").replace("/", "\\x2f")
