@@ -103,9 +103,7 @@ class InvalidNameError(InvalidInputError):
 
     def __init__(self, what: str, value: object, accepted: str) -> None:
         shown = _shorten(value)
-        super().__init__(
-            f"{shown} is no {what}: {accepted}", what=what, value=shown
-        )
+        super().__init__(f"{shown} is no {what}: {accepted}", what=what, value=shown)
 
 
 class InvalidTextError(InvalidInputError):
@@ -346,7 +344,7 @@ class RequestConflictError(ConflictError):
             f" differs in: {', '.join(fields)}",
             "Use a new request id for new content",
             request_id=request_id,
-            message=message,
+            id=message,
             fields=list(fields),
         )
 

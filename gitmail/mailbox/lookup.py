@@ -67,7 +67,9 @@ def members(view: View) -> dict[str, Member]:
     """Return all registered agents by name."""
     rows = view.index.execute("SELECT name, data, last FROM profile ORDER BY name")
     return {
-        name: Member(_profile(data), from_microseconds(last * 1_000_000) if last else None)
+        name: Member(
+            _profile(data), from_microseconds(last * 1_000_000) if last else None
+        )
         for name, data, last in rows
     }
 
@@ -157,7 +159,9 @@ def copies(view: View, caller: AgentName, found: Found) -> list[BlindCopy]:
     return result
 
 
-def recipients_of(message: Message, blind: Sequence[BlindCopy]) -> list[tuple[str, str]]:
+def recipients_of(
+    message: Message, blind: Sequence[BlindCopy]
+) -> list[tuple[str, str]]:
     """Return each recipient once with `to`, `cc` or `bcc`, in the order of the file."""
     pairs: list[tuple[str, str]] = list(message.deliveries)
     listed = set(message.recipients)

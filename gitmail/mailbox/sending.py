@@ -307,9 +307,7 @@ def _seen(member: Member | None, now: datetime, live: Liveness) -> _Seen:
     return availability(member, now, live), member.last_seen if member else None
 
 
-def _answer(
-    sender: AgentName, sent: _Outgoing, known: Mapping[str, _Seen]
-) -> Sent:
+def _answer(sender: AgentName, sent: _Outgoing, known: Mapping[str, _Seen]) -> Sent:
     deliveries = tuple(
         Delivery(
             name=AgentName(name),

@@ -26,7 +26,8 @@ _RECEIPT = re.compile(
     re.ASCII,
 )
 _COPY = re.compile(
-    rf"copies/(?P<agent>[a-z0-9][a-z0-9._-]*)/{_FOLDER}/(?P<id>[0-9a-f]{{40}})\.md", re.ASCII
+    rf"copies/(?P<agent>[a-z0-9][a-z0-9._-]*)/{_FOLDER}/(?P<id>[0-9a-f]{{40}})\.md",
+    re.ASCII,
 )
 _PROFILE = re.compile(r"agents/(?P<agent>[a-z0-9][a-z0-9._-]*)\.md", re.ASCII)
 _SLUG_LIMIT = 40

@@ -44,7 +44,10 @@ def parse_duration(field: str, value: str | timedelta) -> timedelta:
     found = None if isinstance(value, timedelta) else _DURATION.fullmatch(value.strip())
     if found:
         value = timedelta(seconds=float(found[1]) * _SECONDS[found[2]])
-    if not isinstance(value, timedelta) or not timedelta(seconds=1) <= value <= _LONGEST:
+    if (
+        not isinstance(value, timedelta)
+        or not timedelta(seconds=1) <= value <= _LONGEST
+    ):
         rule = "a number with s, m, h, d or w, such as 30m, 2h or 7d, up to ten years"
         raise InvalidArgumentError(field, value, rule)
     return value

@@ -25,7 +25,13 @@ def create_repository(root: Path) -> None:
     """Make `.git` in a folder, unless it is there; safe to repeat after a crash."""
     git_dir = root / ".git"
     with translated(root):
-        for folder in ("objects/pack", "objects/info", "refs/heads", "refs/tags", LOCAL):
+        for folder in (
+            "objects/pack",
+            "objects/info",
+            "refs/heads",
+            "refs/tags",
+            LOCAL,
+        ):
             (git_dir / folder).mkdir(parents=True, exist_ok=True)
         for name, text in (
             ("config", _CONFIG),

@@ -37,9 +37,7 @@ class Files:
             return None
         return CommitId(value) if is_hex(value) else None
 
-    def show(
-        self, files: Iterable[tuple[str, bytes | None]], commit: CommitId
-    ) -> None:
+    def show(self, files: Iterable[tuple[str, bytes | None]], commit: CommitId) -> None:
         """Make files match a commit and move the marker; the caller has the lock.
 
         Args:

@@ -34,7 +34,9 @@ class NewObject:
     def of(cls, kind: int, data: bytes) -> "NewObject":
         """Return the object with its id."""
         head = b"%b %d\x00" % (_NAMES[kind], len(data))
-        return cls(kind, data, hashlib.sha1(head + data, usedforsecurity=False).digest())
+        return cls(
+            kind, data, hashlib.sha1(head + data, usedforsecurity=False).digest()
+        )
 
 
 @dataclass(frozen=True, slots=True)

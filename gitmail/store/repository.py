@@ -300,7 +300,9 @@ class Repository:
             (name + b"/" if mode == _FOLDER_MODE else name, name, mode, sha)
             for name, (mode, sha) in tree.items()
         )
-        data = b"".join(b"%o %b\x00%b" % (mode, name, sha) for _, name, mode, sha in rows)
+        data = b"".join(
+            b"%o %b\x00%b" % (mode, name, sha) for _, name, mode, sha in rows
+        )
         made.append(NewObject.of(TREE, data))
         # The next commit starts from this tree.
         self._keep(made[-1].sha.hex(), tree)

@@ -268,7 +268,9 @@ class Store:
             look = self._repository.lookup
             trees = [self._repository.commit(p).tree for p in commit.parents]
             now = look(commit.tree, path)
-            return all(look(tree, path) != now for tree in trees) if trees else bool(now)
+            return (
+                all(look(tree, path) != now for tree in trees) if trees else bool(now)
+            )
 
     def _walk(self, start: CommitId, seen: set[CommitId]) -> Iterator[Commit]:
         import heapq  # noqa: PLC0415 - only a walk needs it

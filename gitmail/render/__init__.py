@@ -1,0 +1,1 @@
+"""Values to plain objects, to text for people, and to fenced text for models."""
