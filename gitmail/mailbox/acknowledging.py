@@ -115,16 +115,8 @@ def receipts_of(view: View, caller: AgentName, text: str) -> Receipts:
     """Return how far each recipient is; blind copies only to the sender (K6)."""
     found = find(view, caller, text)
     blind = copies(view, caller, found)
-    rows = view.index.execute(
-        "SELECT name.text, stage FROM mail JOIN name ON name.n = mail.who"
-        " WHERE mail.n = ? AND mail.date = ? AND role & 14",
-        (found.n, found.date),
-    )
-    stages = {name: list(Stage)[stage] for name, stage in rows}
-    lines = tuple(
-        _line(view, found, AgentName(name), kind, stages.get(name, Stage.PENDING))
-        for name, kind in recipients_of(view.message(found.id), blind)
-    )
+    pairs = recipients_of(view.message(found.id), blind)
+    lines = tuple(_line(view, found, AgentName(name), kind) for name, kind in pairs)
     return Receipts(id=found.id, lines=lines)
 
 
@@ -154,16 +146,16 @@ def _judge(
 
 
 def _line(
-    view: View, found: Found, name: AgentName, kind: str, stage: Stage
+    view: View, found: Found, name: AgentName, kind: str
 ) -> ReceiptLine:
-    line = ReceiptLine(name=name, kind=kind, state=stage)
-    if stage is Stage.PENDING:
-        return line
     read = _receipt(view, found, name, Stage.READ)
     acked = _receipt(view, found, name, Stage.ACKED)
     notes = [r.note for r in (acked, read) if r and r.note]
-    return replace(
-        line,
+    stage = Stage.ACKED if acked else Stage.READ if read else Stage.PENDING
+    return ReceiptLine(
+        name=name,
+        kind=kind,
+        state=stage,
         read_at=read.date if read else None,
         acked_at=acked.date if acked else None,
         note=notes[0] if notes else "",

@@ -65,13 +65,17 @@ def _profile(data: bytes) -> Profile:
 
 def members(view: View) -> dict[str, Member]:
     """Return all registered agents by name."""
+    known: dict[str, Member] | None = view.memo.get("members")
+    if known is not None:
+        return known
     rows = view.index.execute("SELECT name, data, last FROM profile ORDER BY name")
-    return {
+    known = view.memo["members"] = {
         name: Member(
             _profile(data), from_microseconds(last * 1_000_000) if last else None
         )
         for name, data, last in rows
     }
+    return known
 
 
 def known_member(view: View, name: AgentName) -> Member:
@@ -92,9 +96,13 @@ def own_names(view: View, caller: AgentName) -> list[int]:
     Raises:
         NotRegisteredError: Nobody has that name.
     """
-    teams = known_member(view, caller).profile.teams
-    names = [caller, EVERYBODY, *(TEAM_PREFIX + team for team in teams)]
-    return [view.index.number_of(name) for name in names]
+    numbers: list[int] | None = view.memo.get(("own names", caller))
+    if numbers is None:
+        teams = known_member(view, caller).profile.teams
+        names = [caller, EVERYBODY, *(TEAM_PREFIX + team for team in teams)]
+        numbers = [view.index.number_of(name) for name in names]
+        view.memo["own names", caller] = numbers
+    return numbers
 
 
 def find(view: View, caller: AgentName, text: str) -> Found:
@@ -112,7 +120,7 @@ def find(view: View, caller: AgentName, text: str) -> Found:
     marks = ",".join("?" * len(names))
     rows = view.index.execute(
         "SELECT m.n, m.id, m.date, m.part, s.who, s.role, s.stage"
-        " FROM message m JOIN mail s ON s.date = m.date AND s.n = m.n"
+        " FROM message m CROSS JOIN mail s ON s.date = m.date AND s.n = m.n"
         f" AND s.who IN ({marks}) WHERE m.id BETWEEN ? AND ? ORDER BY m.id",
         (*names, bytes.fromhex(low), bytes.fromhex(high)),
     ).fetchall()
@@ -144,8 +152,8 @@ def copies(view: View, caller: AgentName, found: Found) -> list[BlindCopy]:
     if Role.SENDER in found.role:
         rows = view.index.execute(
             "SELECT name.text FROM mail JOIN name ON name.n = mail.who"
-            " WHERE mail.n = ? AND mail.date = ? AND role & 8 ORDER BY name.text",
-            (found.n, found.date),
+            " WHERE mail.n = ? AND role & 8 ORDER BY name.text",
+            (found.n,),
         )
         names = [AgentName(row[0]) for row in rows]
     else:

@@ -9,8 +9,8 @@ from unicodedata import combining, normalize
 from gitmail.errors import InvalidArgumentError, InvalidNameError, RoomNotFoundError
 from gitmail.mailbox.cursor import open_window
 from gitmail.mailbox.draft import choice
-from gitmail.mailbox.lookup import Found, find, item, own_names
-from gitmail.mailbox.receiving import check_limit, fill
+from gitmail.mailbox.lookup import Found, find, item, members, own_names
+from gitmail.mailbox.receiving import PAGE_LIMIT, check_limit, fill
 from gitmail.mailbox.values import Conversation, Item, Page
 from gitmail.records.message import Kind
 from gitmail.records.names import AgentName, MessageId, parse_agent_name, parse_room
@@ -158,7 +158,7 @@ def search(view: View, caller: AgentName, wanted: Search) -> list[Item]:
     names = own_names(view, caller)
     marks = ",".join("?" * len(names))
     sql = (
-        "SELECT m.n FROM words JOIN message m ON m.n = words.rowid"
+        "SELECT m.n FROM words CROSS JOIN message m ON m.n = words.rowid"
         " WHERE words MATCH ? AND EXISTS (SELECT 1 FROM mail s WHERE s.date = m.date"
         f" AND s.n = m.n AND s.who IN ({marks}))"
     )
@@ -183,7 +183,7 @@ def search(view: View, caller: AgentName, wanted: Search) -> list[Item]:
 
 _SELECT = (
     "SELECT m.n, m.id, m.date, m.part, s.who, s.role, s.stage"
-    " FROM mail s JOIN message m ON m.n = s.n"
+    " FROM mail s CROSS JOIN message m ON m.n = s.n"
 )
 
 
@@ -212,7 +212,7 @@ def _conversation(
     marks = ",".join("?" * len(names))
     rows = view.index.execute(
         f"SELECT m.n, m.id, m.date, m.part, s.who, s.role, s.stage FROM message m"
-        f" JOIN mail s ON s.who IN ({marks}) AND s.date = m.date AND s.n = m.n"
+        f" CROSS JOIN mail s ON s.who IN ({marks}) AND s.date = m.date AND s.n = m.n"
         f" WHERE {condition} ORDER BY m.date, m.id",
         (*names, value),
     ).fetchall()
@@ -228,15 +228,20 @@ def _conversation(
 
 
 def _participants(view: View, found: Sequence[Found]) -> tuple[str, ...]:
-    names: set[str] = set()
-    for each in found:
-        rows = view.index.execute(
-            "SELECT name.text FROM mail JOIN name ON name.n = mail.who"
-            " WHERE mail.n = ? AND mail.date = ? AND role & 7",
-            (each.n, each.date),
-        )
-        names.update(row[0] for row in rows)
-    return tuple(sorted(names))
+    """Return who wrote or openly received one of the messages."""
+    if len(found) <= PAGE_LIMIT:
+        messages = [view.message(each.id) for each in found]
+        names = {name for m in messages for name in (m.sender, *m.recipients)}
+        return tuple(sorted(names))
+    return tuple(name for name in members(view) if _takes_part(view, name, found))
+
+
+def _takes_part(view: View, name: str, found: Sequence[Found]) -> bool:
+    who = view.index.number_of(name)
+    look = "SELECT 1 FROM mail WHERE who = ? AND date = ? AND n = ? AND role & 7"
+    return any(
+        view.index.execute(look, (who, each.date, each.n)).fetchone() for each in found
+    )
 
 
 def _with_peer(view: View, me: int, peer: AgentName) -> tuple[str, list[object]]:
@@ -265,7 +270,9 @@ def _hit(
 ) -> Item:
     marks = ",".join("?" * len(names))
     rows = view.index.execute(
-        f"{_SELECT} WHERE m.n = ? AND s.date = m.date AND s.who IN ({marks})",
+        "SELECT m.n, m.id, m.date, m.part, s.who, s.role, s.stage FROM message m"
+        " CROSS JOIN mail s ON s.date = m.date AND s.n = m.n"
+        f" WHERE m.n = ? AND s.who IN ({marks})",
         (n, *names),
     ).fetchall()
     found = item(view, caller, _merge(rows, names[0])[0])

@@ -190,7 +190,7 @@ def _rows(
 ) -> list[tuple[int, bytes, int, int, int, int]]:
     sql = (
         "SELECT m.n, m.id, m.date, m.part, s.role, s.stage FROM mail s"
-        " JOIN message m ON m.n = s.n WHERE s.who = ? AND s.role & 14"
+        " CROSS JOIN message m ON m.n = s.n WHERE s.who = ? AND s.role & 14"
     )
     values: list[object] = [me]
 
@@ -234,7 +234,7 @@ def _rows(
 def _expired(view: View, me: int, now: datetime) -> list[MessageId]:
     """Return unacknowledged mail that has left the list (CAPABILITIES R8)."""
     rows = view.index.execute(
-        "SELECT m.id FROM message m JOIN mail s ON s.who = ? AND s.date = m.date"
+        "SELECT m.id FROM message m CROSS JOIN mail s ON s.who = ? AND s.date = m.date"
         " AND s.n = m.n WHERE m.expires <= ? AND s.stage < 2 AND s.role & 14"
         " ORDER BY m.expires, m.id",
         (me, to_microseconds(now)),

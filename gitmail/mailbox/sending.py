@@ -156,27 +156,7 @@ class _Batch:
         blind = self._reach(draft.bcc)
         if not visible and not blind:
             raise NoRecipientsError([*draft.to, *draft.cc, *draft.bcc])
-        answered = MessageId(draft.reply_to) if draft.reply_to else None
-        thread = self.view.message(answered).thread_id if answered else None
-        first = Message(
-            sender=self.sender,
-            to=draft.to,
-            cc=draft.cc,
-            recipients=tuple(visible),
-            subject=draft.subject,
-            kind=draft.kind,
-            importance=draft.importance or Importance.NORMAL,
-            ack_required=draft.ack_required,
-            topic=draft.topic,
-            room=draft.room,
-            thread=thread,
-            reply_to=answered,
-            date=self._now,
-            location=self._location,
-            request_id=draft.request_id,
-            body=draft.body,
-        )
-        message, path, folder = self._place(first, draft.expires_in)
+        message, path, folder = self._place(draft, tuple(visible))
         check_header_size(message)
         blind_copies = tuple(
             BlindCopy(message=message.id, agent=name, address=address)
@@ -188,20 +168,39 @@ class _Batch:
         return _Outgoing(message, blind_copies)
 
     def _place(
-        self, message: Message, expires_in: timedelta | None
+        self, draft: Draft, recipients: tuple[AgentName, ...]
     ) -> tuple[Message, str, str]:
-        """Give the message a time, and so an id and a path, that no other has."""
+        """Make the message, with a time, and so an id and a path, that no other has."""
+        answered = MessageId(draft.reply_to) if draft.reply_to else None
+        thread = self.view.message(answered).thread_id if answered else None
         while True:
             # A microsecond apart, a batch keeps its order in every list.
             date = self._now + timedelta(microseconds=self._tick)
             self._tick += 1
-            expires = date + expires_in if expires_in else None
-            dated = replace(message, date=date, expires=expires)
+            message = Message(
+                sender=self.sender,
+                to=draft.to,
+                cc=draft.cc,
+                recipients=recipients,
+                subject=draft.subject,
+                kind=draft.kind,
+                importance=draft.importance or Importance.NORMAL,
+                ack_required=draft.ack_required,
+                topic=draft.topic,
+                room=draft.room,
+                thread=thread,
+                reply_to=answered,
+                date=date,
+                expires=date + draft.expires_in if draft.expires_in else None,
+                location=self._location,
+                request_id=draft.request_id,
+                body=draft.body,
+            )
             part = self._folders.part(date)
-            path = message_path(dated, part)
-            if path not in self._messages and not _is_known(self.view, dated.id):
+            path = message_path(message, part)
+            if path not in self._messages and not _is_known(self.view, message.id):
                 self._folders.count(date)
-                return dated, path, hour_folder(date, part)
+                return message, path, hour_folder(date, part)
 
     def _reach(self, addresses: Sequence[Address]) -> dict[AgentName, Address]:
         """Return whom addresses reach, and through which address each."""

@@ -51,8 +51,13 @@ class Files:
                     self._remove(path)
                 else:
                     self._write(path, data)
-            self._draft.write_text(f"{commit}\n", "ascii")
-            os.replace(self._draft, self._marker)
+            # In place: what a crash leaves half written says nothing, and then the
+            # files are compared with the tip from the beginning.
+            handle = os.open(self._marker, os.O_WRONLY | os.O_CREAT, 0o644)
+            try:
+                write_all(handle, f"{commit}\n".encode())
+            finally:
+                os.close(handle)
 
     def present(self) -> Iterator[tuple[str, os.DirEntry[str]]]:
         """Yield the path and entry of everything on disk that is no folder."""
@@ -83,16 +88,15 @@ class Files:
         return sorted(path for path, _ in self.present() if path not in known)
 
     def _write(self, path: str, data: bytes) -> None:
-        handle = os.open(self._draft, _CREATE, _READ_ONLY)
-        try:
-            write_all(handle, data)
-        finally:
-            os.close(handle)
         target = f"{self._root}/{path}"
         try:
-            os.replace(self._draft, target)
+            _create(target, data)
         except FileNotFoundError:
             Path(target).parent.mkdir(parents=True, exist_ok=True)
+            _create(target, data)
+        except FileExistsError:
+            # Rare: a profile, or what a killed writer began and we roll forward.
+            _create(self._draft, data)
             os.replace(self._draft, target)
 
     def _remove(self, path: str) -> None:
@@ -102,3 +106,11 @@ class Files:
             if folder == self._root or any(os.scandir(folder)):
                 break
             folder.rmdir()
+
+
+def _create(path: str | Path, data: bytes) -> None:
+    handle = os.open(path, _CREATE, _READ_ONLY)
+    try:
+        write_all(handle, data)
+    finally:
+        os.close(handle)

@@ -35,11 +35,11 @@ from gitmail.records.paths import (
     profile_path,
     receipt_path,
 )
-from gitmail.records.profile import Profile, parse_profile
+from gitmail.records.profile import parse_profile
 from gitmail.records.receipt import BlindCopy, Receipt, parse_blind_copy, parse_receipt
 from gitmail.records.times import from_microseconds, to_microseconds
 
-SCHEMA = 1
+SCHEMA = 2
 _KINDS = list(Kind)
 _PATIENCE_S = 120.0  # somebody else may be making a large index anew
 
@@ -59,8 +59,8 @@ _ROLES = {"to": Role.TO, "cc": Role.CC}
 DELIVERED = Role.TO | Role.CC | Role.BCC
 
 
-Record = Message | Receipt | BlindCopy | Profile
-"""What the index takes in; anything else in the tree is none of its business."""
+Record = Message | Receipt | BlindCopy
+"""What a writer hands over as it made it, so that it need not be parsed again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +115,7 @@ CREATE TABLE mail (
   who INTEGER NOT NULL, date INTEGER NOT NULL, n INTEGER NOT NULL,
   role INTEGER NOT NULL, stage INTEGER NOT NULL,
   PRIMARY KEY (who, date, n)) WITHOUT ROWID;
+CREATE INDEX mail_blind ON mail (n) WHERE role & 8;
 CREATE INDEX mail_pending ON mail (who, date, n) WHERE stage < 2;
 CREATE INDEX message_expires ON message (expires) WHERE expires IS NOT NULL;
 CREATE TABLE profile (
@@ -276,7 +277,8 @@ class Index:
                 message = record if isinstance(record, Message) else None
                 self._take_message(message, data, place, change.path)
             case Family.COPY:
-                self._take_copy(data, change.path)
+                copy = record if isinstance(record, BlindCopy) else parse_blind_copy(data)
+                self._take_copy(copy, change.path)
             case Family.RECEIPT:
                 receipt = record if isinstance(record, Receipt) else parse_receipt(data)
                 self._take_receipt(receipt, change.path)
@@ -339,8 +341,7 @@ class Index:
             (n, searchable(message)),
         )
 
-    def _take_copy(self, data: bytes, path: str) -> None:
-        copy = parse_blind_copy(data)
+    def _take_copy(self, copy: BlindCopy, path: str) -> None:
         n, date, folder = self._message_of(copy.message)
         if copy_path(copy, folder) != path:
             raise _MisplacedError("the name does not fit the content")

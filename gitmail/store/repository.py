@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from dulwich.errors import (
     ChecksumMismatch,
@@ -36,9 +36,12 @@ from gitmail.store.pack import (
     write_pack,
 )
 
+T = TypeVar("T")
+
 FILE_MODE = 0o100644
 _FOLDER_MODE = 0o40000
 _TREES_KEPT = 256
+_COMMITS_KEPT = 64
 _DEEPEST = 16
 
 # What dulwich raises for objects that are missing, cut short or not what they say.
@@ -108,6 +111,27 @@ class Change:
     is_plain: bool = True
 
 
+class Kept(Generic[T]):
+    """The objects that were used last; what has an id never changes."""
+
+    def __init__(self, limit: int) -> None:
+        self._items: OrderedDict[str, T] = OrderedDict()
+        self._limit = limit
+
+    def get(self, key: str) -> T | None:
+        """Return what was kept under an id."""
+        item = self._items.get(key)
+        if item is not None:
+            self._items.move_to_end(key)
+        return item
+
+    def put(self, key: str, item: T) -> None:
+        """Keep an object, and let go of the one that was unused for longest."""
+        self._items[key] = item
+        if len(self._items) > self._limit:
+            self._items.popitem(last=False)
+
+
 class Repository:
     """The object side of one repository; not safe for several threads at once.
 
@@ -119,7 +143,8 @@ class Repository:
         self._git_dir = git_dir
         self._packs = git_dir / "objects" / "pack"
         self._objects = DiskObjectStore(git_dir / "objects")
-        self._trees: OrderedDict[str, Tree] = OrderedDict()
+        self._trees: Kept[Tree] = Kept(_TREES_KEPT)
+        self._commits: Kept[Commit] = Kept(_COMMITS_KEPT)
 
     def close(self) -> None:
         """Close the open pack files."""
@@ -152,9 +177,7 @@ class Repository:
         tree = self._trees.get(tree_id)
         if tree is None:
             tree = _parse_tree(self._read(tree_id, TREE))
-            self._keep(tree_id, tree)
-        else:
-            self._trees.move_to_end(tree_id)
+            self._trees.put(tree_id, tree)
         return tree
 
     def commit(self, commit_id: str) -> Commit:
@@ -163,22 +186,14 @@ class Repository:
         Raises:
             CorruptMailboxError: It is missing or damaged.
         """
-        data = self._read(commit_id, COMMIT)
-        found = _COMMIT.match(data)
-        if not found:
-            raise CorruptMailboxError(f"commit {commit_id} is malformed", self._where)
-        author = found["author"].decode("utf-8", "replace")
-        email = found["email"].decode("utf-8", "replace")
-        parents = found["parents"].decode().split("parent ")[1:]
-        return Commit(
-            CommitId(commit_id),
-            found["tree"].decode(),
-            tuple(CommitId(parent.strip()) for parent in parents),
-            author,
-            email,
-            int(found["time"]),
-            data.partition(b"\n\n")[2].decode("utf-8", "replace"),
-        )
+        commit = self._commits.get(commit_id)
+        if commit is None:
+            commit = _parse_commit(commit_id, self._read(commit_id, COMMIT))
+            if commit is None:
+                what = f"commit {commit_id} is malformed"
+                raise CorruptMailboxError(what, self._where)
+            self._commits.put(commit_id, commit)
+        return commit
 
     def lookup(self, tree_id: str, path: str) -> str | None:
         """Return the id of the regular file or folder at a path, None if none."""
@@ -269,7 +284,13 @@ class Repository:
         who = f"{author} <{author}@gitmail.invalid> {int(moment.timestamp())} +0000"
         lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
         lines += [f"author {who}", f"committer {who}", "", message]
-        return NewObject.of(COMMIT, "\n".join(lines).encode())
+        made = NewObject.of(COMMIT, "\n".join(lines).encode())
+        # The next commit starts from this one.
+        commit_id = made.sha.hex()
+        commit = _parse_commit(commit_id, made.data)
+        if commit:
+            self._commits.put(commit_id, commit)
+        return made
 
     def add(self, objects: list[NewObject]) -> None:
         """Write objects as one pack; they are durable when this returns."""
@@ -305,7 +326,7 @@ class Repository:
         )
         made.append(NewObject.of(TREE, data))
         # The next commit starts from this tree.
-        self._keep(made[-1].sha.hex(), tree)
+        self._trees.put(made[-1].sha.hex(), tree)
         return made[-1].sha
 
     def _read(self, object_id: str, kind: int) -> bytes:
@@ -320,11 +341,6 @@ class Repository:
             raise CorruptMailboxError(what, self._where)
         return data
 
-    def _keep(self, tree_id: str, tree: Tree) -> None:
-        self._trees[tree_id] = tree
-        if len(self._trees) > _TREES_KEPT:
-            self._trees.popitem(last=False)
-
     @property
     def _where(self) -> str:
         return str(self._git_dir.parent)
@@ -335,6 +351,22 @@ _COMMIT = re.compile(
     rb"author (?P<author>[^<\n]*?) ?<(?P<email>[^>\n]*)> \d+ [+-]\d+\n"
     rb"committer [^\n]*> (?P<time>\d{1,12}) [+-]\d+\n"
 )
+
+
+def _parse_commit(commit_id: str, data: bytes) -> Commit | None:
+    found = _COMMIT.match(data)
+    if not found:
+        return None
+    parents = found["parents"].decode().split("parent ")[1:]
+    return Commit(
+        CommitId(commit_id),
+        found["tree"].decode(),
+        tuple(CommitId(parent.strip()) for parent in parents),
+        found["author"].decode("utf-8", "replace"),
+        found["email"].decode("utf-8", "replace"),
+        int(found["time"]),
+        data.partition(b"\n\n")[2].decode("utf-8", "replace"),
+    )
 
 
 def _oid(object_id: str) -> Any:

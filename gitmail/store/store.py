@@ -8,14 +8,12 @@ threads and processes at once.
 import logging
 import sqlite3
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from gitmail.errors import (
     CorruptMailboxError,
@@ -30,14 +28,13 @@ from gitmail.records.charter import Charter, parse_charter
 from gitmail.records.message import Message, parse_message
 from gitmail.records.names import CommitId, MessageId
 from gitmail.records.paths import CHARTER_PATH, Family, parse_path
-from gitmail.records.profile import Profile
 from gitmail.records.receipt import BlindCopy, Receipt
 from gitmail.store.files import Files
 from gitmail.store.index import Activity, Index, Loaded, NeedsRebuildError
 from gitmail.store.lock import Lock
 from gitmail.store.pack import BLOB, NewObject
 from gitmail.store.refs import Branch
-from gitmail.store.repository import Commit, Repository
+from gitmail.store.repository import Commit, Kept, Repository
 
 logger = logging.getLogger("gitmail")
 T = TypeVar("T")
@@ -48,7 +45,6 @@ LOCAL = "gitmail"
 ORDER = ("agents", "messages", "copies", "receipts")
 """In which the index takes records in."""
 _ATTEMPTS = 8
-_MANY_FILES = 256
 _MESSAGES_KEPT = 512
 _PROGRESS_STEP = 1000
 
@@ -71,22 +67,6 @@ class PlainFile:
     data: bytes
 
 
-class MessageCache:
-    """The messages that were parsed last; a message never changes (DESIGN I2)."""
-
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, Message] = OrderedDict()
-
-    def get(self, message: MessageId, repository: Repository) -> Message:
-        """Return a message that the index knows."""
-        found = self._kept.get(message)
-        if found is None:
-            found = self._kept[message] = parse_message(repository.blob(message))
-            if len(self._kept) > _MESSAGES_KEPT:
-                self._kept.popitem(last=False)
-        return found
-
-
 @dataclass(frozen=True, slots=True)
 class View:
     """The mailbox at one commit; valid only inside the function it was passed to."""
@@ -96,11 +76,17 @@ class View:
     charter: Charter
     repository: Repository
     index: Index
-    cache: MessageCache
+    messages: Kept[Message]
+    memo: dict[object, Any] = field(default_factory=dict)
+    """What was derived from this view and would be derived again."""
 
     def message(self, message: MessageId) -> Message:
         """Return a message that the index knows."""
-        return self.cache.get(message, self.repository)
+        found = self.messages.get(message)
+        if found is None:
+            found = parse_message(self.repository.blob(message))
+            self.messages.put(message, found)
+        return found
 
     def file(self, path: str) -> bytes | None:
         """Return the bytes at a path of the tip, None where there is no file."""
@@ -154,7 +140,7 @@ class Store:
         self._repository = Repository(self.git_dir)
         self._files = Files(root, self.local / "shown")
         self._index: Index | None = None
-        self._messages = MessageCache()
+        self._messages: Kept[Message] = Kept(_MESSAGES_KEPT)
         self._charter: tuple[str, Charter] | None = None
 
     def close(self) -> None:
@@ -452,19 +438,13 @@ class Store:
 
     def _commit(self, base: CommitId, plan: Plan[T]) -> CommitId | None:
         tree = self._repository.commit(base).tree
-        objects = {p: NewObject.of(BLOB, f.data) for p, f in plan.files.items()}
-        commit = self._write(base, tree, objects, plan)
+        blobs = {p: NewObject.of(BLOB, f.data) for p, f in plan.files.items()}
+        commit = self._write(base, tree, blobs, plan)
         if commit is None:
             return None
         # It has happened: what fails from here on is made good by the next call.
-        if len(plan.files) >= _MANY_FILES:
-            with ThreadPoolExecutor(1) as pool:
-                shown = pool.submit(self._show_leniently, base, commit, plan.files)
-                self._index_leniently(base, commit, plan)
-                shown.result()
-        else:
-            self._show_leniently(base, commit, plan.files)
-            self._index_leniently(base, commit, plan)
+        self._show_leniently(base, commit, blobs)
+        self._index_leniently(base, commit, plan, blobs)
         return commit
 
     def _write(
@@ -493,11 +473,11 @@ class Store:
         return new if self.branch.move(base, new) else None
 
     def _show_leniently(
-        self, base: CommitId, commit: CommitId, files: Mapping[str, File]
+        self, base: CommitId, commit: CommitId, blobs: Mapping[str, NewObject]
     ) -> None:
         try:
             if self._files.shown() == base:
-                self._files.show(((p, f.data) for p, f in files.items()), commit)
+                self._files.show(((p, b.data) for p, b in blobs.items()), commit)
             else:
                 self._show(commit)
         except GitmailError as error:
@@ -520,14 +500,20 @@ class Store:
             elif change.new and _is_shown(change.path, is_plain=change.is_plain):
                 yield change.path, self._repository.blob(change.new)
 
-    def _index_leniently(self, base: CommitId, commit: CommitId, plan: Plan[T]) -> None:
+    def _index_leniently(
+        self,
+        base: CommitId,
+        commit: CommitId,
+        plan: Plan[T],
+        blobs: Mapping[str, NewObject],
+    ) -> None:
         index = self._open_index()
         moment = int(plan.moment.timestamp()) if plan.moment else 0
         try:
             with index.writing():
                 if index.commit != base:  # a reader was quicker, or it is made anew
                     return
-                index.apply(_loaded(plan.files))
+                index.apply(_loaded(plan.files, blobs))
                 index.add_commits([Activity(commit, plan.agent, moment)])
                 index.set_commit(commit)
         except (sqlite3.DatabaseError, NeedsRebuildError) as error:
@@ -535,16 +521,14 @@ class Store:
             self._drop_index()
 
 
-def _loaded(files: Mapping[str, File]) -> Iterator[Loaded]:
+def _loaded(
+    files: Mapping[str, File], blobs: Mapping[str, NewObject]
+) -> Iterator[Loaded]:
     for path, file in files.items():
-        known = isinstance(file, Message | Receipt | BlindCopy | Profile)
-        yield Loaded(
-            path,
-            file.data,
-            record=file if known else None,
-            # A profile is the one record that is written again.
-            is_replaced=isinstance(file, Profile),
-        )
+        # A profile is the one record that is written again.
+        known = isinstance(file, Message | Receipt | BlindCopy)
+        record = file if known else None
+        yield Loaded(path, blobs[path].data, record, is_replaced=not known)
 
 
 def _is_shown(path: str, *, is_plain: bool) -> bool:
