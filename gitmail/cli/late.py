@@ -1,0 +1,32 @@
+"""Modules that are imported when a command first uses them, as `late.NAME`.
+
+Help and errors of the command line must not wait for what only a command needs; see
+`tests/cli/test_startup.py`.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gitmail import config
+    from gitmail.mailbox import mailbox
+    from gitmail.render import people, plain, terminal, text
+
+__all__ = ["config", "mailbox", "people", "plain", "terminal", "text"]
+
+_HOMES = {
+    "config": "gitmail.config",
+    "mailbox": "gitmail.mailbox.mailbox",
+    "people": "gitmail.render.people",
+    "plain": "gitmail.render.plain",
+    "terminal": "gitmail.render.terminal",
+    "text": "gitmail.render.text",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Import a module of the list."""
+    if name in _HOMES:
+        return import_module(_HOMES[name])
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

@@ -1,0 +1,148 @@
+"""The parser of the command line: global options anywhere, errors with a code."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
+
+from gitmail.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from gitmail.cli.shell import Shell
+
+Run = Callable[["Shell"], int]
+"""A command: it works with a shell and returns the exit code."""
+N = TypeVar("N")
+
+_DESCRIPTION = """\
+A mailbox for coding agents, kept as Markdown in a git repository beside the project.
+"""
+_EPILOG = """\
+start with:
+  gitmail init                                  make the project's mailbox
+  gitmail register builder                      register a name
+  gitmail --as builder send --to reviewer TEXT  write to another agent
+  gitmail --as reviewer poll                    see what is pending
+
+A message is named by its id or by the first 8 or more digits of it.
+`gitmail COMMAND --help` tells the rest, `gitmail demo` shows it all.
+"""
+
+
+class UsageError(InvalidInputError):
+    """The command line does not follow the grammar of its command."""
+
+    code: ClassVar[str] = "usage"
+
+    def __init__(self, problem: str, command: str = "gitmail") -> None:
+        super().__init__(problem, f"See: {command} --help")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser that raises instead of exiting."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            allow_abbrev=False,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            **options,
+        )
+
+    def error(self, message: str) -> NoReturn:
+        """Raise the problem as a usage error."""
+        raise UsageError(message, self.prog)
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        # argparse lists every command, hidden ones too, and does not say which is near.
+        if isinstance(action.choices, dict) and value not in action.choices:
+            near = get_close_matches(str(value), action.choices, n=1)
+            said = f"; did you mean {near[0]}?" if near else ""
+            message = f"there is no command {value!r}{said}"
+            raise argparse.ArgumentError(None, message)
+        super()._check_value(action, value)
+
+
+class _CommandParser(Parser):
+    """A command's parser: options may also stand between the positionals."""
+
+    _is_inside = False
+
+    def parse_known_args(  # type: ignore[override]  # the stubs overload on a default
+        self, args: Sequence[str] | None = None, namespace: N | None = None
+    ) -> tuple[N | argparse.Namespace, list[str]]:
+        if self._is_inside:
+            return super().parse_known_args(args, namespace)
+        self._is_inside = True
+        try:
+            return self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._is_inside = False
+
+
+class Commands:
+    """The place where families of commands add theirs."""
+
+    def __init__(self, parser: Parser, shared: Parser) -> None:
+        self._shared = shared
+        self._places = parser.add_subparsers(
+            title="commands",
+            metavar="COMMAND",
+            dest="command",
+            parser_class=_CommandParser,
+        )
+
+    def add(self, name: str, run: Run, summary: str | None, more: str = "") -> Parser:
+        """Add a command and return its parser; without a summary it is hidden."""
+        options: dict[str, Any] = {} if summary is None else {"help": summary}
+        about = f"{summary}.\n\n{more}" if more else f"{summary}."
+        parser: Parser = self._places.add_parser(
+            name,
+            parents=[self._shared],
+            description=about,
+            prog=f"gitmail {name}",
+            **options,
+        )
+        parser.set_defaults(run=run)
+        return parser
+
+
+def make_parser(families: Sequence[Callable[[Commands], None]], version: str) -> Parser:
+    """Return the parser of `gitmail` with the commands of all families."""
+    parser = Parser(
+        prog="gitmail",
+        description=_DESCRIPTION,
+        epilog=_EPILOG,
+        parents=[_globals(None, is_json=False)],
+    )
+    parser.add_argument("--version", action="version", version=f"gitmail {version}")
+    # Absent there means: keep what stood before the command.
+    commands = Commands(parser, _globals(argparse.SUPPRESS, is_json=argparse.SUPPRESS))
+    for add in families:
+        add(commands)
+    return parser
+
+
+def _globals(nothing: Any, *, is_json: Any) -> Parser:
+    parser = Parser(add_help=False)
+    group = parser.add_argument_group("global options")
+    group.add_argument(
+        "--mailbox",
+        metavar="PATH",
+        default=nothing,
+        help="the mailbox's folder (else GITMAIL_DIR, else that of the project)",
+    )
+    group.add_argument(
+        "--as",
+        dest="agent",
+        metavar="NAME",
+        default=nothing,
+        help="the agent that acts (else GITMAIL_AGENT)",
+    )
+    group.add_argument(
+        "--json",
+        dest="is_json",
+        action="store_true",
+        default=is_json,
+        help="print one JSON object on one line",
+    )
+    return parser

@@ -1,0 +1,65 @@
+"""`mcp`, `demo` and the hidden `housekeeping`: what runs processes or is run as one."""
+
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from gitmail.cli.parser import Commands
+from gitmail.cli.shell import Shell
+
+if TYPE_CHECKING:
+    from gitmail.mailbox.mailbox import Mailbox
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the commands."""
+    commands.add(
+        "mcp",
+        run_mcp,
+        "serve the mailbox to an agent over MCP, on standard input and output",
+        "Without --as the agent takes its name with the tool agent_register.",
+    )
+    commands.add("demo", run_demo, "show two agents at work in a temporary folder")
+    commands.add("housekeeping", run_housekeeping, None)
+
+
+def run_mcp(shell: Shell) -> int:
+    """Serve until the end of input."""
+    from gitmail.mcp_server import serve  # noqa: PLC0415 - nearly a second of imports
+
+    return serve(shell.settings)
+
+
+def run_demo(shell: Shell) -> int:
+    """Show what gitmail does."""
+    from gitmail.demo import run  # noqa: PLC0415 - nearly a second of imports
+
+    return run(shell)
+
+
+def run_housekeeping(shell: Shell) -> int:
+    """Fold the store's small packs together, while nobody waits for it."""
+    shell.mailbox.store.housekeeping()
+    return 0
+
+
+def keep_house(shell: Shell) -> None:
+    """Start housekeeping in a process of its own, if a write made it due."""
+    mailbox = shell.opened()
+    if not (mailbox and shell.has_written and _is_due(mailbox)):
+        return
+    # -P, so that a folder named gitmail where the command was given is not run.
+    command = [sys.executable, "-P", "-m", "gitmail"]
+    process = subprocess.Popen(  # noqa: S603 - our own interpreter, no shell
+        [*command, "--mailbox", str(mailbox.path), "housekeeping"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    process.returncode = 0  # nobody waits for it, which Popen would warn about
+
+
+def _is_due(mailbox: "Mailbox") -> bool:
+    ask = getattr(mailbox.store, "needs_housekeeping", None)
+    return bool(ask and ask())

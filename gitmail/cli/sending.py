@@ -1,0 +1,166 @@
+"""`send` and `reply`."""
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from gitmail.cli import late
+from gitmail.cli.bodies import read_batch, read_body
+from gitmail.cli.parser import Commands, UsageError
+from gitmail.cli.shell import Shell
+from gitmail.errors import GitmailError
+
+if TYPE_CHECKING:
+    from gitmail.mailbox.values import Sent
+
+_BODY = (
+    "The text is BODY, or the file of --body-file, or standard input where BODY is - or\
+\nabsent. It is kept byte for byte."
+)
+_BATCH = """\
+With --batch each line of the file is a JSON object with the keys to, body, subject,
+cc, bcc, kind, importance, ack_required, topic, room, request_id and expires_in.
+All are sent in one commit, or none."""
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the commands."""
+    send = commands.add("send", run_send, "send a message", f"{_BODY}\n\n{_BATCH}")
+    _add_addresses(send, "agents, team:NAME or all; with commas or repeated")
+    send.add_argument("--subject", metavar="S")
+    send.add_argument(
+        "--kind", metavar="K", help="brief, status, review, ack or note (the default)"
+    )
+    _add_manner(send)
+    send.add_argument("--topic", metavar="T", help="a label to filter by")
+    send.add_argument("--room", metavar="R", help="a room to gather mail in")
+    send.add_argument(
+        "--expires-in", metavar="2h", help="leave the lists after so long if unacked"
+    )
+    send.add_argument(
+        "--batch", metavar="FILE", help="send a file of messages, - for stdin"
+    )
+    _add_body(send)
+
+    reply = commands.add(
+        "reply",
+        run_reply,
+        "answer a message, in its thread",
+        f"Answering neither reads nor acknowledges the message.\n{_BODY}",
+    )
+    reply.add_argument("message", metavar="MESSAGE", help="id, or its first 8 digits")
+    _add_addresses(reply, "instead of the sender")
+    reply.add_argument("--subject-prefix", metavar="P", help="instead of Re:")
+    _add_manner(reply)
+    _add_body(reply)
+
+
+def run_send(shell: Shell) -> int:
+    """Send a message or a batch."""
+    args = shell.args
+    if args.batch is not None:
+        return _send_batch(shell)
+    if not args.to:
+        message = "--to is required"
+        raise UsageError(message, "gitmail send")
+    sent = shell.agent.send(
+        body=read_body(shell, "gitmail send"),
+        subject=args.subject,
+        kind=args.kind,
+        topic=args.topic,
+        room=args.room,
+        expires_in=args.expires_in,
+        **_shared(args),
+    )
+    return _show(shell, sent)
+
+
+def run_reply(shell: Shell) -> int:
+    """Answer a message."""
+    args = shell.args
+    sent = shell.agent.reply(
+        args.message,
+        read_body(shell, "gitmail reply"),
+        subject_prefix=args.subject_prefix,
+        **_shared(args),
+    )
+    return _show(shell, sent)
+
+
+def _send_batch(shell: Shell) -> int:
+    args = shell.args
+    said = [v for v in vars(args).items() if v[0] in _NOT_WITH_BATCH and v[1]]
+    if said:
+        message = f"--batch FILE stands alone, without {said[0][0].replace('_', '-')}"
+        raise UsageError(message, "gitmail send")
+    agent = shell.agent
+    lines = read_batch(shell, args.batch)
+    try:
+        sent = agent.send_many([message for _, message in lines])
+    except GitmailError as error:
+        number = error.details.get("message_number")
+        if isinstance(number, int):
+            at = lines[number - 1][0]
+            error.message = f"line {at}: {error.message}"
+            error.details["line"] = at
+        raise
+    shell.has_written = any(each.commit for each in sent)
+    shell.show(
+        lambda: late.plain.sent_many(sent),
+        lambda: late.text.sent_many(sent, shell.look),
+    )
+    return 0
+
+
+_NOT_WITH_BATCH = (
+    "to", "cc", "bcc", "subject", "kind", "importance", "ack_required", "topic", "room",
+    "request_id", "expires_in", "body", "body_file",
+)  # fmt: skip
+
+
+def _shared(args: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "to": _addresses(args.to),
+        "cc": _addresses(args.cc),
+        "bcc": _addresses(args.bcc),
+        "importance": args.importance,
+        "ack_required": args.ack_required,
+        "request_id": args.request_id,
+    }
+
+
+def _addresses(said: list[str] | None) -> str | None:
+    return ",".join(said) if said else None
+
+
+def _show(shell: Shell, sent: "Sent") -> int:
+    shell.has_written = sent.commit is not None
+    shell.show(lambda: late.plain.sent(sent), lambda: late.text.sent(sent, shell.look))
+    return 0
+
+
+def _add_addresses(parser: argparse.ArgumentParser, whom: str) -> None:
+    parser.add_argument("--to", action="append", metavar="A[,B...]", help=whom)
+    parser.add_argument("--cc", action="append", metavar="A[,B...]", help="copies")
+    parser.add_argument(
+        "--bcc",
+        action="append",
+        metavar="A[,B...]",
+        help="copies that others do not see",
+    )
+
+
+def _add_manner(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--importance", metavar="I", help="low, normal (the default), high or urgent"
+    )
+    parser.add_argument(
+        "--ack-required", action="store_true", help="ask for an acknowledgement"
+    )
+    parser.add_argument(
+        "--request-id", metavar="ID", help="makes a retry safe: one ID sends once"
+    )
+
+
+def _add_body(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--body-file", metavar="F", help="take the text from a file")
+    parser.add_argument("body", nargs="?", metavar="BODY", help="the text, - for stdin")

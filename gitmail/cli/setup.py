@@ -1,0 +1,61 @@
+"""`init` and `format`: what a newcomer needs first."""
+
+from dataclasses import replace
+from importlib.resources import files
+
+from gitmail.cli import late
+from gitmail.cli.parser import Commands
+from gitmail.cli.shell import Shell
+from gitmail.errors import MailboxNotFoundError
+
+_INIT = """\
+It stands in .gitmail beside the project's .git, or at --mailbox PATH. Where one is
+already, nothing changes."""
+
+
+def add_parser(commands: Commands) -> None:
+    """Add the commands."""
+    init = commands.add(
+        "init",
+        run_init,
+        "make the project's mailbox",
+        _INIT,
+    )
+    init.add_argument("--project", metavar="NAME", help="what people call the project")
+    commands.add("format", run_format, "print how a mailbox's files are written")
+
+
+def run_init(shell: Shell) -> int:
+    """Make the mailbox, and have the project's git ignore it."""
+    place = shell.settings.place_to_init()
+    project = replace(shell.settings, folder=place.parent, mailbox=None).project()
+    is_inside = project is not None and project.mailbox.resolve() == place.resolve()
+    own_name = project.name if project and is_inside else None
+    try:
+        mailbox = late.mailbox.Mailbox.open(place, clock=shell.clock)
+        is_new = False
+    except MailboxNotFoundError:
+        mailbox = late.mailbox.Mailbox.init(
+            place, project=shell.args.project or own_name, clock=shell.clock
+        )
+        is_new = True
+    shell.take_over(mailbox)
+    if project and is_inside:
+        project.exclude()
+    status = mailbox.status()
+    answer = {
+        "mailbox": status.path,
+        "id": status.id,
+        "project": status.project,
+        "tip": status.tip,
+        "created": is_new,
+    }
+    shell.show(lambda: answer, lambda: late.people.initialised(status, is_new=is_new))
+    return 0
+
+
+def run_format(shell: Shell) -> int:
+    """Print the format document."""
+    text = files("gitmail").joinpath("FORMAT.md").read_text("utf-8")
+    shell.show(lambda: {"format": text}, lambda: text.rstrip("\n"))
+    return 0

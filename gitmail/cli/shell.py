@@ -1,0 +1,134 @@
+"""What every command works with: its arguments, its mailbox and its output."""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from gitmail.cli import late, streams
+from gitmail.cli.streams import is_terminal, terminal_width
+from gitmail.clock import Clock
+from gitmail.errors import NoIdentityError
+
+if TYPE_CHECKING:
+    from gitmail.config import Settings
+    from gitmail.mailbox.agent import Agent
+    from gitmail.mailbox.mailbox import Mailbox
+    from gitmail.render.terminal import Look
+
+_PROGRESS_AFTER_S = 0.5
+
+
+class Shell:
+    """One run of a command.
+
+    Attributes:
+        args: The parsed command line.
+        clock: Returns the present.
+        is_json: Whether answers are JSON objects.
+        has_written: Whether the command made a commit.
+    """
+
+    def __init__(self, args: argparse.Namespace, clock: Clock) -> None:
+        self.args = args
+        self.clock = clock
+        self.is_json: bool = args.is_json
+        self.has_written = False
+        self._settings: Settings | None = None
+        self._mailbox: Mailbox | None = None
+        self._progress = _Progress()
+
+    @property
+    def settings(self) -> "Settings":
+        """Where the mailbox is and who acts, by flags and environment."""
+        if self._settings is None:
+            self._settings = late.config.load(
+                mailbox=self.args.mailbox, agent=self.args.agent
+            )
+        return self._settings
+
+    @property
+    def mailbox(self) -> "Mailbox":
+        """The mailbox, opened at the first use."""
+        if self._mailbox is None:
+            settings = self.settings
+            self._mailbox = late.mailbox.Mailbox.open(
+                settings.find(),
+                clock=self.clock,
+                location=settings.location(),
+                progress=self._progress,
+            )
+        return self._mailbox
+
+    @property
+    def agent(self) -> "Agent":
+        """The verbs of the agent that acts.
+
+        Raises:
+            NoIdentityError: Nothing says who that is.
+        """
+        if not self.settings.agent:
+            raise NoIdentityError
+        return self.mailbox.agent(self.settings.agent)
+
+    @property
+    def look(self) -> "Look":
+        """How text is to look on standard output."""
+        width = terminal_width(sys.stdout)
+        is_colored = width is not None and self.settings.has_color
+        return late.terminal.Look(now=self.clock(), width=width, has_color=is_colored)
+
+    def take_over(self, mailbox: "Mailbox") -> None:
+        """Use a mailbox that the command itself opened or made."""
+        self._mailbox = mailbox
+
+    def show(
+        self, plain: Callable[[], Mapping[str, Any]], text: Callable[[], str]
+    ) -> None:
+        """Print the answer on standard output, as JSON or for people."""
+        answer = as_line(plain()) if self.is_json else text()
+        self._progress.end()
+        streams.write(answer)
+
+    def say(self, text: str) -> None:
+        """Tell something that is no answer, on standard error."""
+        self._progress.end()
+        print(f"gitmail: {text}", file=sys.stderr)
+
+    def opened(self) -> "Mailbox | None":
+        """Return the mailbox if the command opened it."""
+        return self._mailbox
+
+    def close(self) -> None:
+        """Close what is open."""
+        self._progress.end()
+        if self._mailbox is not None:
+            self._mailbox.close()
+
+
+def as_line(plain: Mapping[str, Any]) -> str:
+    """Return an object as compact JSON, which is one line."""
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
+
+
+class _Progress:
+    """Shows on a terminal how far a piece of work is, once it takes a while."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._is_shown = False
+
+    def __call__(self, what: str, count: int) -> None:
+        is_long = time.monotonic() - self._started > _PROGRESS_AFTER_S
+        if is_long and is_terminal(sys.stderr):
+            print(f"\rgitmail: {count:,} {what}\x1b[K", end="", file=sys.stderr)
+            sys.stderr.flush()
+            self._is_shown = True
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._is_shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            self._is_shown = False

@@ -1,0 +1,309 @@
+"""Mail as text for people, one function a value; for `Look` see `terminal`.
+
+All text that somebody wrote goes through `line`, `flat` or `shown`.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from gitmail.mailbox.values import (
+    Acked,
+    AckOutcome,
+    AckResult,
+    Conversation,
+    Delivery,
+    Item,
+    Page,
+    ReceiptLine,
+    Receipts,
+    Sent,
+)
+from gitmail.records.message import Importance, Kind
+from gitmail.records.receipt import Stage
+from gitmail.render.terminal import (
+    Cell,
+    Look,
+    Style,
+    block,
+    clip,
+    flat,
+    indented,
+    line,
+    shown,
+    table,
+)
+
+_DIGITS = 10
+_INDENT = "    "
+_IMPORTANCE_STYLES = {
+    Importance.LOW: Style.DIM,
+    Importance.NORMAL: Style.PLAIN,
+    Importance.HIGH: Style.WARNING,
+    Importance.URGENT: Style.ALARM,
+}
+
+
+def short(text: str) -> str:
+    """Return an id cut to what people read and commands accept."""
+    return line(text[:_DIGITS])
+
+
+def sent(value: Sent, look: Look) -> str:
+    """Return the answer to a send or reply."""
+    message = value.message.message
+    title = line(message.title)
+    if value.is_replayed:
+        head = f"Already sent with this request id, nothing was written: {message.id}"
+    else:
+        head = f"Sent {message.id}"
+    lines = [head, f"  {look.paint(clip(title, look.width), Style.BOLD)}"]
+    return "\n".join(lines + _deliveries(value.deliveries, look))
+
+
+def sent_many(values: Sequence[Sent], look: Look) -> str:
+    """Return the answer to a batch."""
+    new = [value for value in values if not value.is_replayed]
+    head = f"Sent {count(len(new), 'message')} in one commit"
+    if len(new) < len(values):
+        head += f"; {len(values) - len(new)} were sent before and not sent again"
+    rows = [
+        [
+            Cell(short(value.message.id), Style.WARNING),
+            Cell(", ".join(line(d.name) for d in value.deliveries), Style.NAME),
+            Cell(line(value.message.message.title)),
+        ]
+        for value in values
+    ]
+    return "\n".join([head, *table(rows, look, "  ")])
+
+
+def page(value: Page, look: Look, *, nobody: str, whole: bool = False) -> str:
+    """Return a page of mail as a list, or with `whole` as letters.
+
+    What is said where there is no mail is `nobody`.
+    """
+    lines: list[str] = []
+    if whole:
+        for each in value.items:
+            lines += [*_letter(each, look), ""]
+    else:
+        lines += listing(value.items, look)
+    if not value.items:
+        lines.append(nobody)
+    if value.commit:
+        lines.append(f"Acknowledged in commit {short(value.commit)}")
+    lines += _about_page(value, look)
+    return "\n".join(lines)
+
+
+def listing(items: Sequence[Item], look: Look) -> list[str]:
+    """Return a line a message, and below it a line of what it says."""
+    rows = [
+        [
+            Cell(short(each.id), Style.WARNING),
+            Cell(look.age(each.message.date), Style.DIM),
+            Cell(line(each.message.sender), Style.NAME),
+            Cell(_kind(each)),
+            Cell(_marks(each), _IMPORTANCE_STYLES[each.message.importance]),
+            Cell(line(each.message.title), _title_style(each)),
+        ]
+        for each in items
+    ]
+    lines = []
+    for each, row in zip(items, table(rows, look), strict=True):
+        lines.append(row)
+        says = _says(each)
+        if says:
+            width = look.width - len(_INDENT) if look.width else None
+            lines.append(_INDENT + look.paint(clip(says, width), Style.DIM))
+    return lines
+
+
+def letter(value: Item, look: Look) -> str:
+    """Return one message to be read: a block of what is known of it, then the body."""
+    message = value.message
+    place = message.location
+    where = (
+        [
+            f"branch {line(place.branch)}" if place.branch else "",
+            f"worktree {line(place.worktree)}" if place.worktree else "",
+            f"commit {short(place.commit)}" if place.commit else "",
+        ]
+        if place
+        else []
+    )
+    pairs = [
+        ("From", look.paint(line(message.sender), Style.NAME)),
+        ("To", _names(message.to)),
+        ("Cc", _names(message.cc)),
+        ("Bcc", _names(value.bcc)),
+        ("Subject", look.paint(line(message.title), Style.BOLD)),
+        ("Date", look.moment(message.date)),
+        ("Expires", look.moment(message.expires) if message.expires else ""),
+        ("Kind", ", ".join(filter(None, [str(message.kind), _marks(value)]))),
+        ("Topic", line(message.topic or "")),
+        ("Room", line(message.room or "")),
+        ("Place", ", ".join(filter(None, where))),
+        ("Id", message.id),
+        ("Answers", message.reply_to or ""),
+        ("Thread", message.thread or ""),
+    ]
+    return "\n".join([*block(pairs, look), "", shown(value.text or "")])
+
+
+def conversation(value: Conversation, look: Look, kind: str) -> str:
+    """Return a thread or a room, oldest message first."""
+    name = value.name if kind == "room" else short(value.name)
+    people = ", ".join(line(p) for p in value.participants)
+    head = (
+        f"{kind.capitalize()} {line(name)}, {count(value.count, 'message')}, {people}"
+    )
+    lines = [look.paint(head, Style.BOLD)]
+    for each in value.items:
+        lines += ["", *_letter(each, look)]
+    hidden = value.count - len(value.items)
+    if hidden:
+        lines += ["", f"and {hidden} more (use --limit, up to 200, or read by id)"]
+    return "\n".join(lines)
+
+
+def found(query: str, values: Sequence[Item], look: Look) -> str:
+    """Return what a search found."""
+    if not values:
+        return f"No mail has all of: {line(query)}"
+    return "\n".join(listing(values, look))
+
+
+def acked(value: Acked, look: Look) -> str:
+    """Return the answer to an acknowledgement."""
+    rows = [
+        [Cell(line(r.id)[:40], Style.WARNING), Cell(_outcome(r))] for r in value.results
+    ]
+    return "\n".join(table(rows, look))
+
+
+def receipts(value: Receipts, look: Look) -> str:
+    """Return how far each recipient of a message is."""
+    rows = [
+        [
+            Cell(line(each.name), Style.NAME),
+            Cell(each.kind, Style.DIM),
+            Cell(each.state, _state_style(each.state)),
+            Cell(_since(each, look), Style.DIM),
+        ]
+        for each in value.lines
+    ]
+    lines = [f"Message {short(value.id)}"]
+    for each, row in zip(value.lines, table(rows, look, "  "), strict=True):
+        lines.append(row)
+        if each.note:
+            lines += indented(shown(each.note), _INDENT)
+    return "\n".join(lines)
+
+
+def count(number: int, what: str) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def seen(moment: datetime | None, look: Look) -> str:
+    """Return when somebody was last seen."""
+    return f"seen {look.age(moment)}" if moment else ""
+
+
+def _letter(each: Item, look: Look) -> list[str]:
+    message = each.message
+    about = [
+        f"to {_names((*message.to, *message.cc, *each.bcc))}",
+        look.age(message.date),
+        _kind(each),
+        look.paint(_marks(each), _IMPORTANCE_STYLES[message.importance]),
+        look.paint(short(each.id), Style.WARNING),
+    ]
+    head = look.paint(line(message.sender), Style.NAME)
+    lines = [f"{head} {'  '.join(filter(None, about))}"]
+    if message.subject:
+        lines.append(f"  {look.paint(line(message.subject), Style.BOLD)}")
+    return lines + indented(shown(each.text or ""), _INDENT)
+
+
+def _deliveries(deliveries: Sequence[Delivery], look: Look) -> list[str]:
+    rows = [
+        [
+            Cell(each.kind, Style.DIM),
+            Cell(line(each.name), Style.NAME),
+            Cell(each.availability),
+            Cell(seen(each.last_seen, look), Style.DIM),
+        ]
+        for each in deliveries
+    ]
+    return table(rows, look, "  ")
+
+
+def _about_page(value: Page, look: Look) -> list[str]:
+    lines = []
+    if value.expired_count:
+        ids = ", ".join(short(i) for i in value.expired)
+        more = count(value.expired_count, "message")
+        lines.append(f"{more} expired unacknowledged and left this list: {ids}")
+    if value.is_full:
+        lines.append("The page stopped at 32 KiB of text")
+    if value.has_more:
+        lines.append(f"There is more: --after {value.cursor}")
+    return [look.paint(each, Style.DIM) for each in lines]
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(line(name) for name in names)
+
+
+def _kind(each: Item) -> str:
+    kind = each.message.kind
+    return "" if kind is Kind.NOTE else str(kind)
+
+
+def _marks(each: Item) -> str:
+    message = each.message
+    is_acked = each.state is Stage.ACKED
+    marks = [
+        "" if message.importance is Importance.NORMAL else str(message.importance),
+        "ack wanted" if message.ack_required and not is_acked else "",
+        "" if each.state in (None, Stage.PENDING) else str(each.state),
+    ]
+    return ", ".join(filter(None, marks))
+
+
+def _title_style(each: Item) -> Style:
+    return Style.BOLD if each.state is Stage.PENDING else Style.PLAIN
+
+
+def _state_style(state: Stage) -> Style:
+    return Style.GOOD if state is Stage.ACKED else Style.PLAIN
+
+
+def _says(each: Item) -> str:
+    """Return the text below a title, without what the title says already."""
+    text = flat(each.excerpt if each.excerpt is not None else each.text or "")
+    if each.excerpt is None and not each.message.subject:
+        return "" if text == line(each.message.title) else text
+    return text
+
+
+def _outcome(result: AckResult) -> str:
+    if result.outcome is AckOutcome.UPDATED:
+        return f"{result.before} -> {result.after}"
+    if result.outcome is AckOutcome.UNCHANGED:
+        return f"unchanged, {result.after or result.before}"
+    if result.outcome is AckOutcome.NOT_FOUND:
+        return "not found: no such message for you"
+    if result.matches:
+        return f"fits several messages: {', '.join(map(line, result.matches))}"
+    return "not yours to acknowledge: you are no recipient of it"
+
+
+def _since(each: ReceiptLine, look: Look) -> str:
+    times = [
+        f"read {look.age(each.read_at)}" if each.read_at else "",
+        f"acked {look.age(each.acked_at)}" if each.acked_at else "",
+    ]
+    return ", ".join(filter(None, times))
