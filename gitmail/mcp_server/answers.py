@@ -1,0 +1,105 @@
+"""Answers and errors as a model sees them.
+
+Some hosts show a model only the text, some only the structured content, so each answer
+is in both, and identical; an error's code stands in both.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from mcp.types import CallToolResult, TextContent
+from pydantic import ValidationError
+
+from gitmail.errors import GitmailError
+from gitmail.mcp_server.arguments import Arguments
+from gitmail.render import plain
+from gitmail.render.fence import fenced
+from gitmail.render.plain import Plain
+
+_LIST_ALL = "List the names with agent_list and all=true"
+HINTS = {
+    "agent_not_found": _LIST_ALL,
+    "blank_body": "Pass the text as body",
+    "no_identity": "Call agent_register first",
+    "no_recipients": _LIST_ALL,
+    "not_found": "Find ids with message_history or message_search",
+    "not_registered": "Call agent_register first",
+    "retired_recipient": _LIST_ALL,
+    "room_not_found": "Find rooms with message_history",
+    "unknown_recipient": _LIST_ALL,
+}
+"""Where the hint of an error names a command, the tool that does it."""
+
+
+def compact(answer: Plain) -> str:
+    """Return an answer as JSON without spaces, the text of others fenced."""
+    return _json(_fenced(answer))
+
+
+def result(answer: Plain) -> CallToolResult:
+    """Return a tool's answer, the text of others fenced."""
+    shown = _fenced(answer)
+    return _result(shown, _json(shown), is_error=False)
+
+
+def refusal(problem: GitmailError) -> CallToolResult:
+    """Return an error that the caller can do something about."""
+    return _result(shown := error(problem), sentence(shown), is_error=True)
+
+
+def rejection(
+    tool: str, arguments: type[Arguments], problem: ValidationError
+) -> CallToolResult:
+    """Return the error about arguments that do not fit the tool's schema."""
+    found = [
+        {"argument": ".".join(map(str, each["loc"])), "problem": _problem(each)}
+        for each in problem.errors(include_url=False, include_input=False)
+    ]
+    said = "; ".join(f"{each['argument']}: {each['problem']}" for each in found)
+    shown: Plain = {
+        "error": {
+            "code": "invalid_argument",
+            "message": f"{tool} does not accept this: {said}",
+            "hint": f"It takes {', '.join(arguments.names()) or 'no arguments'}",
+            "arguments": found,
+        }
+    }
+    return _result(shown, sentence(shown), is_error=True)
+
+
+def error(problem: GitmailError) -> Plain:
+    """Return an error as an object, with a hint that names tools."""
+    shown = plain.error(problem)
+    if problem.code in HINTS:
+        shown["error"]["hint"] = HINTS[problem.code]
+    return shown
+
+
+def sentence(shown: Plain) -> str:
+    """Return an error as text: code, message and hint."""
+    problem = shown["error"]
+    text = f"{problem['code']}: {problem['message']}"
+    if "hint" in problem:
+        text += f"{'' if text.endswith(('.', '?')) else '.'} {problem['hint']}"
+    return text
+
+
+def _fenced(answer: Plain) -> Plain:
+    return fenced(answer, secrets.token_hex(4))
+
+
+def _problem(found: Mapping[str, Any]) -> str:
+    special = {"extra_forbidden": "there is no such argument", "missing": "required"}
+    return str(special.get(found["type"], found["msg"]))
+
+
+def _result(shown: Plain, text: str, *, is_error: bool) -> CallToolResult:
+    return CallToolResult(
+        content=[TextContent(text=text)], structured_content=shown, is_error=is_error
+    )
+
+
+def _json(shown: Plain) -> str:
+    return json.dumps(shown, ensure_ascii=False, separators=(",", ":"))

@@ -1,0 +1,115 @@
+"""Mail as resources, and completions of agent names.
+
+What is unknown, malformed or not for the caller gives one and the same answer.
+"""
+
+import re
+from typing import Any
+
+from mcp import types
+from mcp.server import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+
+from gitmail.errors import (
+    AmbiguousIdError,
+    GitmailError,
+    MessageNotFoundError,
+    RoomNotFoundError,
+)
+from gitmail.mcp_server.answers import compact, error, sentence
+from gitmail.mcp_server.caller import Caller
+from gitmail.render import plain
+from gitmail.render.plain import Plain
+
+Context = ServerRequestContext[Any, Any]
+
+_JSON = "application/json"
+_URI = re.compile(
+    r"gitmail://(?:(inbox)|(message|thread)/([0-9a-f]{8,40})"
+    r"|(room)/([A-Za-z0-9._-]{1,64}))",
+    re.ASCII,
+)
+_NAMES = frozenset(["agent", "bcc", "cc", "from", "name", "peer", "to"])
+_MOST_COMPLETIONS = 100
+
+INBOX = types.Resource(
+    uri="gitmail://inbox",
+    name="inbox",
+    description="Your mail that you have not acknowledged",
+    mime_type=_JSON,
+)
+TEMPLATES = [
+    types.ResourceTemplate(
+        uri_template=f"gitmail://{kind}/{{{variable}}}",
+        name=kind,
+        description=description,
+        mime_type=_JSON,
+    )
+    for kind, variable, description in (
+        ("message", "id", "A message"),
+        ("thread", "id", "The thread of a message"),
+        ("room", "room", "What you may see of a room"),
+    )
+]
+
+
+async def read_resource(
+    caller: Caller, params: types.ReadResourceRequestParams
+) -> types.ReadResourceResult:
+    """Return a resource's JSON.
+
+    Raises:
+        MCPError: There is nothing that the caller may see, or the mailbox cannot be
+            read; `data` then has the error.
+    """
+    try:
+        text = compact(await caller.call(lambda: _look_up(caller, params.uri)))
+    except (AmbiguousIdError, MessageNotFoundError, RoomNotFoundError):
+        message, data = "There is no such resource", {"uri": params.uri}
+        raise MCPError(types.INVALID_PARAMS, message, data) from None
+    except GitmailError as problem:
+        shown = error(problem)
+        raise MCPError(types.INTERNAL_ERROR, sentence(shown), shown) from problem
+    content = types.TextResourceContents(uri=params.uri, mime_type=_JSON, text=text)
+    return types.ReadResourceResult(contents=[content])
+
+
+async def complete(
+    caller: Caller, params: types.CompleteRequestParams
+) -> types.CompleteResult:
+    """Return agent names that begin with the text; of ids and rooms nothing is told."""
+    start = params.argument.value.strip().lower()
+    found: list[str] = []
+    if params.argument.name in _NAMES:
+        names = await caller.call(lambda: _names(caller))
+        found = [name for name in names if name.startswith(start)]
+    return types.CompleteResult(
+        completion=types.Completion(
+            values=found[:_MOST_COMPLETIONS],
+            total=len(found),
+            has_more=len(found) > _MOST_COMPLETIONS,
+        )
+    )
+
+
+def _look_up(caller: Caller, uri: str) -> Plain:
+    agent = caller.agent()
+    match = _URI.fullmatch(uri)
+    if not match:
+        raise MessageNotFoundError(uri)
+    inbox, kind, message, _, room = match.groups()
+    if inbox:
+        return plain.page(agent.poll())
+    if room:
+        return plain.conversation(agent.room(room), "room")
+    if kind == "thread":
+        return plain.conversation(agent.thread(message), "thread")
+    return {"message": plain.item(agent.read(message))}
+
+
+def _names(caller: Caller) -> list[str]:
+    try:
+        entries = caller.mailbox().agents(all=True).entries
+    except GitmailError:  # a completion is a convenience; the call itself will say it
+        return []
+    return [each.profile.name for each in entries if not each.profile.is_retired]

@@ -1,0 +1,162 @@
+"""Serving one client over standard input and output, until it ends or goes away.
+
+End of input, SIGTERM and the end of the parent process exit with 0, SIGINT with 130.
+A killed server holds nothing either: its name is held by an operating system's lock.
+"""
+
+import json
+import os
+import signal
+import threading
+from contextlib import suppress
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from anyio.streams.memory import MemoryObjectSendStream
+from mcp import types
+from mcp.server import ServerRequestContext
+from mcp.server.context import CallNext, HandlerResult
+from mcp.server.stdio import stdio_server
+from mcp.shared._stream_protocols import ReadStream, WriteStream
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
+
+from gitmail.config import Settings
+from gitmail.errors import INTERRUPTED_EXIT
+from gitmail.mcp_server.caller import Caller
+from gitmail.mcp_server.server import make_server
+
+Incoming = SessionMessage | Exception
+_EXITS = {signal.SIGINT: INTERRUPTED_EXIT, signal.SIGTERM: 0}
+_GRACE_S = 5.0
+_PARENT_LOOK_S = 5.0
+
+
+def serve(settings: Settings) -> int:
+    """Serve until end of input, and return the exit code.
+
+    A signal, or the end of the parent process, ends this process itself, once all is
+    closed: the thread that reads standard input cannot be called back.
+
+    Args:
+        settings: Which mailbox and which agent; there need be neither.
+    """
+    anyio.run(_serve, settings)
+    return 0
+
+
+async def _serve(settings: Settings) -> None:
+    caller = Caller(settings)
+    async with stdio_server() as (incoming, outgoing):
+        code = await Session(caller).run(incoming, outgoing)
+        caller.close()
+        if code is not None:
+            os._exit(code)
+
+
+class Session:
+    """One run of a server over a pair of streams.
+
+    Args:
+        caller: Whom the server acts for.
+    """
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+        self._greeted = anyio.Event()
+        self._ending = anyio.CancelScope()
+        self._code: int | None = None
+
+    async def run(
+        self, incoming: ReadStream[Incoming], outgoing: WriteStream[SessionMessage]
+    ) -> int | None:
+        """Serve until the input ends; return an exit code where something else did."""
+        server = make_server(self._caller)
+        server.middleware.append(self._greet)
+        forward, forwarded = anyio.create_memory_object_stream[Incoming]()
+        async with anyio.create_task_group() as group:
+            self._ending = group.cancel_scope
+            group.start_soon(_relay, incoming, forward, outgoing)
+            group.start_soon(self._end_by_signal)
+            group.start_soon(self._end_with_parent)
+            group.start_soon(self._warm_up)
+            await server.run(
+                forwarded, outgoing, server.create_initialization_options()
+            )
+            group.cancel_scope.cancel()
+        return self._code
+
+    async def _greet(
+        self, ctx: ServerRequestContext[Any, Any], call_next: CallNext
+    ) -> HandlerResult:
+        answer = await call_next(ctx)
+        self._greeted.set()
+        return answer
+
+    async def _warm_up(self) -> None:
+        await self._greeted.wait()
+        await self._caller.call(self._caller.warm_up)
+
+    async def _end_by_signal(self) -> None:
+        # Windows has no such signals.
+        with (
+            suppress(NotImplementedError),
+            anyio.open_signal_receiver(*_EXITS) as signals,
+        ):
+            async for number in signals:
+                self._end(_EXITS[number])
+
+    async def _end_with_parent(self) -> None:
+        """End when the parent does: others may keep its end of the pipe open."""
+        await self._greeted.wait()
+        # Not the one at the start: it may be a launcher that was quick to leave.
+        parent = os.getppid()
+        while os.getppid() == parent:  # noqa: ASYNC110 - no event tells of it
+            await anyio.sleep(_PARENT_LOOK_S)
+        self._end(0)
+
+    def _end(self, code: int) -> None:
+        self._code = code
+        # What is being written is waited for, but not for ever.
+        last_resort = threading.Timer(_GRACE_S, os._exit, [code])
+        last_resort.daemon = True
+        last_resort.start()
+        self._ending.cancel()
+
+
+async def _relay(
+    incoming: ReadStream[Incoming],
+    forward: MemoryObjectSendStream[Incoming],
+    outgoing: WriteStream[SessionMessage],
+) -> None:
+    """Pass messages on, and answer a request that is no JSON, as far as it can be read.
+
+    A lone surrogate is what makes such a request: JavaScript writes it, and the SDK
+    drops the line, so that its sender would wait for an answer in vain.
+    """
+    async with forward:
+        async for item in incoming:
+            request_id = _request_id(item)
+            if request_id is None:
+                await forward.send(item)
+                continue
+            message = "invalid_text: The request is not valid Unicode JSON text"
+            error = types.ErrorData(code=types.PARSE_ERROR, message=message)
+            answer = types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
+            await outgoing.send(SessionMessage(answer))
+
+
+def _request_id(item: Incoming) -> str | int | None:
+    """Return the id of a request that could not be parsed, None for all else."""
+    if not isinstance(item, ValidationError):
+        return None
+    found = item.errors(include_url=False)[0]
+    if found["type"] != "json_invalid":
+        return None
+    try:
+        read = json.loads(found["input"])
+    except (ValueError, RecursionError):
+        return None
+    request_id = read.get("id") if isinstance(read, dict) else None
+    return request_id if isinstance(request_id, str | int) else None
