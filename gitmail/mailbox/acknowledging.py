@@ -1,8 +1,8 @@
 """Receipts: writing them, and showing the sender how far everybody is."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import datetime
+from typing import TypeVar
 
 from gitmail.errors import (
     AmbiguousIdError,
@@ -24,7 +24,9 @@ from gitmail.records.names import AgentName
 from gitmail.records.paths import receipt_path, stage_path
 from gitmail.records.receipt import Receipt, Stage, parse_receipt
 from gitmail.records.text import check_text, headline
-from gitmail.store.store import File, Plan, View
+from gitmail.store.view import File, Plan, View
+
+T = TypeVar("T")
 
 MOST_IDS = 64
 """Ids in one call (CAPABILITIES K2)."""
@@ -69,8 +71,8 @@ def plan_ack(
             results[result.id] = result
             if found and result.outcome is AckOutcome.UPDATED:
                 rising.append(found)
-    plan = receipts_for(view, caller, rising, stage, note, now)
-    return replace(plan, result=list(results.values()))
+    done = list(results.values())
+    return receipts_for(view, caller, rising, stage, note, now, result=done)
 
 
 def receipts_for(
@@ -80,10 +82,12 @@ def receipts_for(
     stage: Stage,
     note: str,
     now: datetime,
-) -> Plan[None]:
+    *,
+    result: T,
+) -> Plan[T]:
     """Plan the receipts of messages that are delivered to the caller and rise."""
     if not messages:
-        return Plan(result=None)
+        return Plan(result=result)
     files: dict[str, File] = dict(revived(known_member(view, caller)))
     for found in messages:
         receipt = Receipt(
@@ -95,7 +99,7 @@ def receipts_for(
     else:
         subject = f"{len(messages)} messages"
     return Plan(
-        result=None,
+        result=result,
         files=files,
         operation="ack" if stage is Stage.ACKED else "read",
         agent=caller,
@@ -145,9 +149,7 @@ def _judge(
     return result, found
 
 
-def _line(
-    view: View, found: Found, name: AgentName, kind: str
-) -> ReceiptLine:
+def _line(view: View, found: Found, name: AgentName, kind: str) -> ReceiptLine:
     read = _receipt(view, found, name, Stage.READ)
     acked = _receipt(view, found, name, Stage.ACKED)
     notes = [r.note for r in (acked, read) if r and r.note]

@@ -32,8 +32,8 @@ class Agent:
     """The verbs of one agent; made by `Mailbox.agent`.
 
     Every verb raises NotRegisteredError where nobody is registered under the name, and
-    the errors of `Store.read` or `Store.update`. What writes is one commit, durable when
-    the verb returns; after an error nothing was changed.
+    the errors of `Store.read` or `Store.update`. What writes is one commit, durable
+    when the verb returns; after an error nothing was changed.
     """
 
     def __init__(self, mailbox: "Mailbox", name: AgentName) -> None:

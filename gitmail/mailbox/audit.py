@@ -1,7 +1,6 @@
 """The audit log, read from the commits (CAPABILITIES V1)."""
 
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from gitmail.errors import InvalidArgumentError
@@ -9,14 +8,15 @@ from gitmail.mailbox.values import LogEntry
 from gitmail.records.names import CommitId, is_hex
 from gitmail.store.refs import BRANCH
 from gitmail.store.repository import Commit
-from gitmail.store.store import Store
+from gitmail.store.view import View
 
+LOG_LIMIT = 10_000
 _RANGE = re.compile(r"(?:(?P<stop>[^.\s]*)(?P<dots>\.\.))?(?P<start>[^.\s]*)")
 _TIPS = ("", "HEAD", BRANCH, f"refs/heads/{BRANCH}")
 
 
 def log(
-    store: Store,
+    view: View,
     *,
     agent: str | None,
     operation: str | None,
@@ -34,17 +34,19 @@ def log(
     Raises:
         InvalidArgumentError: The limit, or a span that names no commit here.
     """
-    if not 1 <= limit <= 10_000:
-        raise InvalidArgumentError("limit", limit, "a number from 1 to 10000")
-    start, stop = _ends(store, span)
+    if not 1 <= limit <= LOG_LIMIT:
+        rule = f"a number from 1 to {LOG_LIMIT}"
+        raise InvalidArgumentError("limit", limit, rule)
+    start, stop = _ends(view, span)
+    hidden = {commit.id for commit in view.repository.walk(stop)} if stop else set()
     found: list[LogEntry] = []
-    for commit in store.history(start, stop):
+    for commit in view.repository.walk(start, hidden):
         entry = _entry(commit)
-        if agent and entry.agent != agent:
+        if agent and entry.agent != agent.lower():
             continue
         if operation and entry.operation != operation:
             continue
-        if path and not store.touches(commit, path.strip("/")):
+        if path and not view.repository.touches(commit, path.strip("/")):
             continue
         found.append(entry)
         if len(found) == limit:
@@ -68,30 +70,24 @@ def _entry(commit: Commit) -> LogEntry:
     )
 
 
-def _ends(store: Store, span: str | None) -> tuple[CommitId, CommitId | None]:
-    tip = store.read(lambda view: view.tip)
+def _ends(view: View, span: str | None) -> tuple[CommitId, CommitId | None]:
     found = _RANGE.fullmatch((span or "").strip())
     if not found:
         raise InvalidArgumentError("range", span, "a commit, or A..B")
-    start = _commit(store, found["start"], tip)
-    return start, _commit(store, found["stop"], tip) if found["dots"] else None
+    start = _commit(view, found["start"])
+    return start, _commit(view, found["stop"]) if found["dots"] else None
 
 
-def _commit(store: Store, text: str, tip: CommitId) -> CommitId:
+def _commit(view: View, text: str) -> CommitId:
     if text in _TIPS:
-        return tip
-    matches = list(_matching(store, text.lower())) if is_hex(text.lower(), 7) else []
-    if len(matches) == 1:
-        return matches[0]
+        return view.tip
+    prefix = text.lower()
+    if is_hex(prefix, 7):
+        low, high = (bytes.fromhex(prefix.ljust(40, digit)) for digit in "0f")
+        rows = view.index.execute(
+            "SELECT id FROM commits WHERE id BETWEEN ? AND ? LIMIT 2", (low, high)
+        ).fetchall()
+        if len(rows) == 1:
+            return CommitId(rows[0][0].hex())
     rule = "HEAD, or the start of the id of one commit of this mailbox"
     raise InvalidArgumentError("range", text, rule)
-
-
-def _matching(store: Store, prefix: str) -> Iterator[CommitId]:
-    low, high = (bytes.fromhex(prefix.ljust(40, digit)) for digit in "0f")
-    rows = store.read(
-        lambda view: view.index.execute(
-            "SELECT id FROM commits WHERE id BETWEEN ? AND ?", (low, high)
-        ).fetchall()
-    )
-    return (CommitId(row[0].hex()) for row in rows)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gitmail.errors import InvalidCursorError
 from gitmail.records.names import CommitId, MessageId
-from gitmail.store.store import View
+from gitmail.store.view import View
 
 _CURSOR = re.compile(
     r"(?:(?P<since>[0-9a-f]{40})\.\.)?(?P<until>[0-9a-f]{40})"
@@ -108,10 +108,10 @@ def _descends(view: View, commit: CommitId) -> bool:
 
 def _added(view: View, old: CommitId, new: CommitId) -> Iterator[MessageId]:
     repository = view.repository
-    trees = [
+    before, after = (
         repository.lookup(repository.commit(commit).tree, "messages")
         for commit in (old, new)
-    ]
-    for change in repository.changes(*trees):
+    )
+    for change in repository.changes(before, after):
         if change.new:
             yield MessageId(change.new)

@@ -18,21 +18,21 @@ from gitmail.records.names import (
 from gitmail.records.paths import profile_path
 from gitmail.records.profile import AgentKind, Profile
 from gitmail.records.text import SUBJECT_LIMIT, check_line, check_text
-from gitmail.store.store import Plan, View
+from gitmail.store.view import Plan, View
 
 DESCRIPTION_LIMIT = 4096
 _ADJECTIVES = (
-    "amber bold brave bright brisk calm clear clever cool deft eager fair fleet gentle"
-    " glad golden grand keen kind light lively lucky merry mild neat nimble noble proud"
-    " quick quiet rapid ready sharp shy silent silver smart snug solid steady still"
-    " sunny swift tidy vivid warm wise witty young"
-).split()
+    "amber bold brave bright brisk calm clear clever cool deft eager fair fleet"
+    " gentle glad golden grand keen kind light lively lucky merry mild neat nimble"
+    " noble proud quick quiet rapid ready sharp shy silent silver smart snug solid"
+    " steady still sunny swift tidy vivid warm wise witty young"
+).split()  # noqa: SIM905 - a few lines instead of fifty
 _NOUNS = (
-    "badger bear beaver bee bison crane crow deer dove eagle elk falcon finch fox gecko"
-    " hare hawk heron horse ibis jay koala lark lemur linnet lion lynx marten mole moose"
-    " newt otter owl panda pike plover puffin raven robin seal sparrow stork swan tern"
-    " tiger toad trout vole whale wolf wren"
-).split()
+    "badger bear beaver bee bison crane crow deer dove eagle elk falcon finch fox"
+    " gecko hare hawk heron horse ibis jay koala lark lemur linnet lion lynx marten"
+    " mole moose newt otter owl panda pike plover puffin raven robin seal sparrow"
+    " stork swan tern tiger toad trout vole whale wolf wren"
+).split()  # noqa: SIM905 - a few lines instead of fifty
 
 
 def make_profile(

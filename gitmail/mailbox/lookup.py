@@ -22,10 +22,11 @@ from gitmail.records.profile import Profile, parse_profile
 from gitmail.records.receipt import BlindCopy, Stage, parse_blind_copy
 from gitmail.records.times import from_microseconds
 from gitmail.store.index import DELIVERED, Role
-from gitmail.store.store import View
+from gitmail.store.view import View
 
 _STAGES = list(Stage)
 _SHOWN_MATCHES = 10
+_ID_LENGTH = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +180,6 @@ def recipients_of(
 def _shortest(ids: Sequence[str]) -> list[str]:
     """Return the ids cut to the shortest that tells them apart (CAPABILITIES A8)."""
     length = 8
-    while length < 40 and len({i[:length] for i in ids}) < len(ids):
+    while length < _ID_LENGTH and len({i[:length] for i in ids}) < len(ids):
         length += 1
     return [i[:length] for i in ids]

@@ -16,7 +16,7 @@ from gitmail.records.message import Kind
 from gitmail.records.names import AgentName, MessageId, parse_agent_name, parse_room
 from gitmail.records.receipt import Stage
 from gitmail.store.index import DELIVERED, Role, label_key, searchable, thread_number
-from gitmail.store.store import View
+from gitmail.store.view import View
 
 _STAGES = list(Stage)
 _KINDS = list(Kind)
@@ -124,7 +124,8 @@ def history(
     check_limit(limit)
     names = own_names(view, caller)
     window = open_window(view, after)
-    condition, values = "", []
+    condition = ""
+    values: list[object] = []
     if peer is not None:
         condition, values = _with_peer(view, names[0], parse_agent_name(peer))
     if window.last:
@@ -254,11 +255,11 @@ def _with_peer(view: View, me: int, peer: AgentName) -> tuple[str, list[object]]
 def _with_recipient(view: View, me: int, name: AgentName) -> tuple[str, list[object]]:
     """Return a condition on mail to an agent; only a sender finds blind copies."""
     who = view.index.number_of(name)
-    return (
+    condition = (
         "EXISTS (SELECT 1 FROM mail r WHERE r.who = ? AND r.date = m.date"
-        " AND r.n = m.n AND (r.role & 6 OR (r.role & 8 AND (m.sender = ? OR ? = ?))))",
-        [who, me, who, me],
+        " AND r.n = m.n AND (r.role & 6 OR (r.role & 8 AND (m.sender = ? OR ? = ?))))"
     )
+    return condition, [who, me, who, me]
 
 
 def _hit(

@@ -1,6 +1,6 @@
 """Polling: a caller's own mail, filtered, a page at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -22,7 +22,7 @@ from gitmail.records.receipt import Stage
 from gitmail.records.text import LABEL_LIMIT, check_line
 from gitmail.records.times import parse_since, to_microseconds
 from gitmail.store.index import Role, label_key, thread_number
-from gitmail.store.store import Plan, View
+from gitmail.store.view import Plan, View
 
 PAGE_LIMIT = 200
 DEFAULT_LIMIT = 50
@@ -111,8 +111,9 @@ def check_limit(limit: int) -> int:
     Raises:
         InvalidArgumentError: It is not within 1 to 200.
     """
-    if not isinstance(limit, int) or not 1 <= limit <= PAGE_LIMIT:
-        raise InvalidArgumentError("limit", limit, f"a number from 1 to {PAGE_LIMIT}")
+    if not 1 <= limit <= PAGE_LIMIT:
+        rule = f"a number from 1 to {PAGE_LIMIT}"
+        raise InvalidArgumentError("limit", limit, rule)
     return limit
 
 
@@ -131,9 +132,9 @@ def plan_taking(
         for f in found
         if f.stage is not Stage.ACKED and not is_blocked(view, caller, f, Stage.ACKED)
     ]
-    plan = receipts_for(view, caller, rising, Stage.ACKED, "", now)
     items = tuple(replace(i, state=Stage.ACKED) for i in page.items)
-    return replace(plan, result=replace(page, items=items))
+    taken = replace(page, items=items)
+    return receipts_for(view, caller, rising, Stage.ACKED, "", now, result=taken)
 
 
 def _poll(
@@ -193,42 +194,50 @@ def _rows(
         " CROSS JOIN message m ON m.n = s.n WHERE s.who = ? AND s.role & 14"
     )
     values: list[object] = [me]
-
-    def add(condition: str, *more: object) -> None:
-        nonlocal sql
+    for condition, *more in _conditions(view, caller, query, window, now):
         sql += f" AND {condition}"
-        values.extend(more)
+        values += more
+    sql += f"{window.condition(view)} ORDER BY s.date, m.id LIMIT ?"
+    return view.index.execute(sql, (*values, query.limit + 1)).fetchall()
 
-    present = to_microseconds(now)
+
+def _conditions(
+    view: View, caller: AgentName, query: Query, window: Window, now: datetime
+) -> Iterator[tuple[object, ...]]:
+    """Yield SQL conditions, each with the values that it binds."""
     if query.show is not Show.ANY:
-        add("s.stage < 2 AND (m.expires IS NULL OR m.expires > ?)", present)
+        present = to_microseconds(now)
+        yield "s.stage < 2 AND (m.expires IS NULL OR m.expires > ?)", present
     if query.show is Show.UNREAD:
-        add("s.stage = 0")
-    if query.sender:
-        add("m.sender = ?", view.index.number_of(query.sender))
-    if query.room:
-        add("m.room = ?", view.index.number_of(label_key("room", query.room)))
-    if query.topic:
-        key = label_key("topic", query.topic.casefold())
-        add("m.topic = ?", view.index.number_of(key))
-    if query.thread:
-        thread = view.message(find(view, caller, query.thread).id).thread_id
-        add("m.thread = ?", thread_number(thread))
-    if query.kind:
-        add("m.kind = ?", _KINDS.index(query.kind))
-    if query.importance:
-        add("m.importance >= ?", query.importance.rank)
+        yield ("s.stage = 0",)
     if query.is_overdue:
         late = to_microseconds(now - OVERDUE_AFTER)
-        add("m.ack_required AND s.stage < 2 AND s.date < ?", late)
+        yield "m.ack_required AND s.stage < 2 AND s.date < ?", late
     if query.since:
-        add("s.date >= ?", to_microseconds(query.since))
+        yield "s.date >= ?", to_microseconds(query.since)
     if window.last:
-        add("s.date >= ?", window.date)
-        add("(s.date > ? OR m.id > ?)", window.date, bytes.fromhex(window.last))
-    sql += window.condition(view)
-    sql += " ORDER BY s.date, m.id LIMIT ?"
-    return view.index.execute(sql, (*values, query.limit + 1)).fetchall()
+        yield "s.date >= ?", window.date
+        yield "(s.date > ? OR m.id > ?)", window.date, bytes.fromhex(window.last)
+    yield from _content_conditions(view, caller, query)
+
+
+def _content_conditions(
+    view: View, caller: AgentName, query: Query
+) -> Iterator[tuple[object, ...]]:
+    number = view.index.number_of
+    if query.sender:
+        yield "m.sender = ?", number(query.sender)
+    if query.room:
+        yield "m.room = ?", number(label_key("room", query.room))
+    if query.topic:
+        yield "m.topic = ?", number(label_key("topic", query.topic.casefold()))
+    if query.thread:
+        thread = view.message(find(view, caller, query.thread).id).thread_id
+        yield "m.thread = ?", thread_number(thread)
+    if query.kind:
+        yield "m.kind = ?", _KINDS.index(query.kind)
+    if query.importance:
+        yield "m.importance >= ?", query.importance.rank
 
 
 def _expired(view: View, me: int, now: datetime) -> list[MessageId]:

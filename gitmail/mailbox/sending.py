@@ -44,13 +44,23 @@ from gitmail.records.paths import copy_path, hour_folder, message_path, profile_
 from gitmail.records.receipt import BlindCopy, Stage
 from gitmail.records.text import SUBJECT_LIMIT, headline
 from gitmail.store.index import DELIVERED, Role, request_number
-from gitmail.store.store import File, Plan, View
+from gitmail.store.view import File, Plan, View
 
 EVERYBODY_LIMIT = 50
 """Agents that `all` may reach (CAPABILITIES A4)."""
 FOLDER_LIMIT = 200
 """Messages in one folder, since each commit writes the folder's tree again."""
 _LISTED_IN_COMMIT = 64
+_COMPARED = (
+    "body",
+    "subject",
+    "kind",
+    "topic",
+    "room",
+    "expires_in",
+    "reply_to",
+    "ack_required",
+)
 
 
 def plan_sending(
@@ -138,7 +148,7 @@ class _Batch:
         if not answered.role & (Role.SENDER | DELIVERED):
             raise NotParticipantError(answered.id)
         # Who goes on in a thread of their own writes to whom they wrote before.
-        default = (Address(original.sender),)
+        default: tuple[Address, ...] = (Address(original.sender),)
         if original.sender == self.sender and answered.stage is None:
             default = original.to
         return replace(
@@ -379,11 +389,12 @@ def _draft_of(message: Message, blind: Sequence[BlindCopy]) -> Draft:
 
 def _differences(first: Draft, again: Draft) -> list[str]:
     """Return the names of the fields in which two requests differ."""
-    compared = "body subject kind topic room expires_in reply_to ack_required".split()
-    found = [k for k in compared if getattr(first, k) != getattr(again, k)]
-    for key in ("to", "cc", "bcc"):
-        if set(getattr(first, key)) != set(getattr(again, key)):
-            found.append(key)
+    found = [k for k in _COMPARED if getattr(first, k) != getattr(again, k)]
+    found += [
+        k
+        for k in ("to", "cc", "bcc")
+        if set(getattr(first, k)) != set(getattr(again, k))
+    ]
     normal = Importance.NORMAL
     if (first.importance or normal) != (again.importance or normal):
         found.append("importance")

@@ -8,8 +8,11 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from gitmail.records.message import blob_id
 from gitmail.records.names import CommitId, is_hex
+from gitmail.records.paths import Family, parse_path
 from gitmail.store.disk import translated, write_all
+from gitmail.store.repository import Change, Repository
 
 _READ_ONLY = 0o444
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
@@ -21,10 +24,12 @@ class Files:
     Args:
         root: The folder that holds the files and `.git`.
         marker: The file that names the commit they show.
+        repository: Where the truth is.
     """
 
-    def __init__(self, root: Path, marker: Path) -> None:
+    def __init__(self, root: Path, marker: Path, repository: Repository) -> None:
         self._root = root
+        self._repository = repository
         self._marker = marker
         # One name will do, for the writer lock is held; a killed writer's is dropped.
         self._draft = marker.with_name("file.draft")
@@ -59,8 +64,46 @@ class Files:
             finally:
                 os.close(handle)
 
-    def present(self) -> Iterator[tuple[str, os.DirEntry[str]]]:
-        """Yield the path and entry of everything on disk that is no folder."""
+    def roll_to(self, tip: CommitId) -> None:
+        """Bring all files to a commit, from wherever they are; the caller has the lock.
+
+        A person's own files and edits are left, unless the tip has something newer.
+        """
+        at = self.shown()
+        known = at if at and self._repository.has(at) else None
+        old_tree = self._repository.commit(known).tree if known else None
+        new_tree = self._repository.commit(tip).tree
+        self.show(self._differences(old_tree, new_tree), tip)
+
+    def hand_edits(self, tip: CommitId) -> list[tuple[str, str]]:
+        """Return what on disk is not the tip's, each with what was done to it.
+
+        Returns:
+            Pairs of path and one of `modified`, `deleted`, `added`.
+        """
+        tree = self._repository.commit(tip).tree
+        changes = self._repository.changes(None, tree)
+        wanted = {c.path: c.new for c in changes if _is_shown(c)}
+        found = [(path, "added") for path in self._present() if path not in wanted]
+        for path, object_id in wanted.items():
+            data = self._read(path)
+            if data is None:
+                found.append((path, "deleted"))
+            elif blob_id(data) != object_id:
+                found.append((path, "modified"))
+        return sorted(found)
+
+    def _differences(
+        self, old_tree: str | None, new_tree: str
+    ) -> Iterator[tuple[str, bytes | None]]:
+        for change in self._repository.changes(old_tree, new_tree):
+            if change.new and _is_shown(change):
+                yield change.path, self._repository.blob(change.new)
+            elif parse_path(change.path).family is not Family.UNKNOWN:
+                yield change.path, None
+
+    def _present(self) -> Iterator[str]:
+        """Yield the path of everything on disk that is no folder."""
         todo = [("", str(self._root))]
         while todo:
             prefix, folder = todo.pop()
@@ -72,20 +115,15 @@ class Files:
                     if entry.is_dir(follow_symlinks=False):
                         todo.append((f"{path}/", entry.path))
                     else:
-                        yield path, entry
+                        yield path
 
-    def read(self, path: str) -> bytes | None:
+    def _read(self, path: str) -> bytes | None:
         """Return the bytes on disk, None where no readable regular file is there."""
         place = self._root / path
         try:
             return None if place.is_symlink() else place.read_bytes()
         except OSError:
             return None
-
-    def extra(self, wanted: Iterable[str]) -> list[str]:
-        """Return the paths on disk that are not among the wanted ones."""
-        known = set(wanted)
-        return sorted(path for path, _ in self.present() if path not in known)
 
     def _write(self, path: str, data: bytes) -> None:
         target = f"{self._root}/{path}"
@@ -97,7 +135,7 @@ class Files:
         except FileExistsError:
             # Rare: a profile, or what a killed writer began and we roll forward.
             _create(self._draft, data)
-            os.replace(self._draft, target)
+            self._draft.replace(target)
 
     def _remove(self, path: str) -> None:
         place = self._root / path
@@ -114,3 +152,8 @@ def _create(path: str | Path, data: bytes) -> None:
         write_all(handle, data)
     finally:
         os.close(handle)
+
+
+def _is_shown(change: Change) -> bool:
+    """Tell whether what stands there now is a file that may be put on the disk."""
+    return change.is_plain and parse_path(change.path).family is not Family.UNKNOWN

@@ -41,7 +41,7 @@ from gitmail.records.times import from_microseconds, to_microseconds
 
 SCHEMA = 2
 _KINDS = list(Kind)
-_PATIENCE_S = 120.0  # somebody else may be making a large index anew
+PATIENCE_S = 120.0  # somebody else may be making a large index anew
 
 
 class Role(IntFlag):
@@ -138,7 +138,7 @@ class Index:
     def __init__(self, path: Path | None) -> None:
         self._db = sqlite3.connect(
             str(path) if path else ":memory:",
-            timeout=_PATIENCE_S,
+            timeout=PATIENCE_S,
             isolation_level=None,
             check_same_thread=False,
         )
@@ -158,6 +158,10 @@ class Index:
     def close(self) -> None:
         """Close the connection."""
         self._db.close()
+
+    def shrink(self) -> None:
+        """Write the log back into the database and cut it, unless it is in use."""
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @property
     def commit(self) -> CommitId | None:
@@ -277,7 +281,9 @@ class Index:
                 message = record if isinstance(record, Message) else None
                 self._take_message(message, data, place, change.path)
             case Family.COPY:
-                copy = record if isinstance(record, BlindCopy) else parse_blind_copy(data)
+                copy = (
+                    record if isinstance(record, BlindCopy) else parse_blind_copy(data)
+                )
                 self._take_copy(copy, change.path)
             case Family.RECEIPT:
                 receipt = record if isinstance(record, Receipt) else parse_receipt(data)

@@ -6,7 +6,6 @@ pass `git fsck --strict`.
 """
 
 import hashlib
-import os
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
@@ -95,7 +94,7 @@ def write_pack(folder: Path, entries: Iterable[Entry]) -> str:
         draft = folder / f"tmp_{ending}_{uuid4().hex}"
         try:
             write_durably(draft, data)
-            os.replace(draft, folder / f"{name}.{ending}")
+            draft.replace(folder / f"{name}.{ending}")
         except OSError:
             remove_quietly(draft)
             raise

@@ -72,7 +72,7 @@ class Branch:
                 if self.read() != old:
                     remove_quietly(self._lock)
                     return False
-                os.replace(self._lock, self._ref)  # this is the moment it happened
+                self._lock.replace(self._ref)  # this is the moment it happened
             finally:
                 remove_quietly(self._claim)
             flush_folder(self._ref.parent)

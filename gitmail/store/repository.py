@@ -5,10 +5,12 @@ Writing builds the few objects of one commit and hands them over as one small pa
 no index, no work tree, no hooks, no user's configuration, no environment.
 """
 
+import heapq
 import re
 import stat
+import weakref
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -143,12 +145,10 @@ class Repository:
         self._git_dir = git_dir
         self._packs = git_dir / "objects" / "pack"
         self._objects = DiskObjectStore(git_dir / "objects")
+        # Whoever forgets to close must not see dulwich complain at exit.
+        self.close = weakref.finalize(self, self._objects.close)
         self._trees: Kept[Tree] = Kept(_TREES_KEPT)
         self._commits: Kept[Commit] = Kept(_COMMITS_KEPT)
-
-    def close(self) -> None:
-        """Close the open pack files."""
-        self._objects.close()
 
     @property
     def pack_folder(self) -> Path:
@@ -194,6 +194,27 @@ class Repository:
                 raise CorruptMailboxError(what, self._where)
             self._commits.put(commit_id, commit)
         return commit
+
+    def walk(
+        self, start: CommitId, hidden: Collection[CommitId] = ()
+    ) -> Iterator[Commit]:
+        """Yield a commit and its ancestors but the hidden ones, newest first."""
+        seen = {start, *hidden}
+        todo = [] if start in hidden else [(0, start)]
+        while todo:
+            commit = self.commit(heapq.heappop(todo)[1])
+            yield commit
+            for parent in commit.parents:
+                if parent not in seen:
+                    seen.add(parent)
+                    heapq.heappush(todo, (-self.commit(parent).time, parent))
+
+    def touches(self, commit: Commit, path: str) -> bool:
+        """Tell whether a commit changed what stands at a path."""
+        now = self.lookup(commit.tree, path)
+        trees = [self.commit(parent).tree for parent in commit.parents]
+        before = [self.lookup(tree, path) for tree in trees]
+        return now not in before if before else now is not None
 
     def lookup(self, tree_id: str, path: str) -> str | None:
         """Return the id of the regular file or folder at a path, None if none."""
@@ -377,7 +398,10 @@ def _oid(object_id: str) -> Any:
 
 
 def _parse_tree(data: bytes) -> Tree:
-    return {name: (mode, sha) for name, mode, sha in parse_tree(data, 20)}
+    return {
+        name: (mode, bytes.fromhex(sha.decode()))
+        for name, mode, sha in parse_tree(data, 20)
+    }
 
 
 def _folder_id(entry: tuple[int, bytes] | None) -> str | None:
