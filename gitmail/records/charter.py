@@ -6,13 +6,16 @@ from datetime import datetime
 from gitmail.errors import UnsupportedFormatError
 from gitmail.records import frontmatter
 from gitmail.records.fields import FieldReader
+from gitmail.records.names import parse_mailbox_id
+from gitmail.records.text import check_line
 
 FORMAT = 1
 """The newest format that this version reads and the one that it writes."""
+PROJECT_LIMIT = 100
+"""Characters of a project's name."""
 
-_TEXT = """This is the mailbox of a project, written by gitmail. Limits may be changed \
-here, in
-an ordinary clone: `max_body_bytes` and `max_wait_s`."""
+_TEXT = """This is the mailbox of a project, written by gitmail.
+Its limits, `max_body_bytes` and `max_wait_s`, may be changed in an ordinary clone."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,12 +60,16 @@ def parse_charter(data: bytes, path: str) -> Charter:
     """
     header, body = frontmatter.parse(data)
     read = FieldReader(header)
-    found = read.needed("format")
-    if found != str(FORMAT):
-        raise UnsupportedFormatError(path, found, FORMAT)
+    found = read.number("format", 0)
+    if found > FORMAT:
+        raise UnsupportedFormatError(path, str(found), FORMAT)
+    if found < FORMAT:
+        read.refuse("format", "is missing or was never used")
     return Charter(
-        id=read.needed("id"),
-        project=read.needed("project"),
+        id=read.name("id", parse_mailbox_id),
+        project=read.name(
+            "project", lambda text: check_line("project", text, PROJECT_LIMIT)
+        ),
         created=read.needed_time("created"),
         max_body_bytes=read.number("max_body_bytes", 65_536),
         max_wait_s=read.number("max_wait_s", 55),

@@ -5,17 +5,20 @@ from datetime import datetime
 from typing import NoReturn, TypeVar
 
 from gitmail.errors import GitmailError, InvalidFileError
-from gitmail.records.frontmatter import Header, Node
+from gitmail.records.header import Header, Node
 from gitmail.records.names import is_hex
+from gitmail.records.text import check_line
 from gitmail.records.times import parse_time
 
-T = TypeVar("T")
+T = TypeVar("T", bound=str)
+_LONGEST_NUMBER = 12
 
 
 class FieldReader:
     """Takes the keys of one header and remembers which were taken.
 
-    Every method raises InvalidFileError with the line of the key it could not read.
+    A key with an empty value counts as absent. Every method raises InvalidFileError
+    with the line of the key that it could not read.
     """
 
     def __init__(self, header: Header) -> None:
@@ -25,43 +28,53 @@ class FieldReader:
     def text(self, key: str) -> str | None:
         """Return the value of a key, None where the key is absent."""
         value = self._take(key)
-        if value is None or isinstance(value, str):
-            return value
-        self.refuse(key, "is not one value")
+        if not isinstance(value, str | None):
+            self.refuse(key, "is not one value")
+        return value or None
 
     def needed(self, key: str) -> str:
         """Return the value of a key that must be there."""
         value = self.text(key)
-        if not value:
+        if value is None:
             self.refuse(key, "is missing")
         return value
 
-    def texts(self, key: str) -> tuple[str, ...]:
-        """Return the values of a list; a single value counts as a list of one."""
-        value = self._take(key)
+    def line(self, key: str, limit: int) -> str | None:
+        """Return the value of a key if it is one line, without space around it."""
+        value = self.text(key)
         if value is None:
-            return ()
+            return None
+        return self.parsed(key, lambda text: check_line(key, text, limit), value)
+
+    def name(self, key: str, parse: Callable[[str], T]) -> T:
+        """Return what `parse` makes of a key that must be there."""
+        return self.parsed(key, parse, self.needed(key))
+
+    def names(self, key: str, parse: Callable[[str], T]) -> tuple[T, ...]:
+        """Return what `parse` makes of each value of a list, none of them twice.
+
+        A single value counts as a list of one.
+        """
+        value = self._take(key) or []
         items = value if isinstance(value, list) else [value]
-        found = tuple(item for item in items if isinstance(item, str))
-        if len(found) != len(items):
+        texts = [item for item in items if isinstance(item, str)]
+        if len(texts) != len(items):
             self.refuse(key, "is no list of single values")
+        found = tuple(self.parsed(key, parse, text) for text in texts)
+        if len(set(found)) != len(found):
+            self.refuse(key, "says the same twice")
         return found
 
     def mapping(self, key: str) -> dict[str, str]:
-        """Return the single values of a mapping."""
-        value = self._take(key)
-        if value is None:
-            return {}
+        """Return the single values of a mapping that are not empty."""
+        value = self._take(key) or {}
         if not isinstance(value, dict):
             self.refuse(key, "is no mapping")
-        return {k: v for k, v in value.items() if isinstance(v, str)}
+        return {k: v for k, v in value.items() if isinstance(v, str) and v}
 
     def flag(self, key: str) -> bool:
         """Return whether a key says `true`; absent and `false` are False."""
-        value = self.text(key)
-        if value not in (None, "true", "false"):
-            self.refuse(key, "is neither true nor false")
-        return value == "true"
+        return self.choice(key, ("true", "false"), "false") == "true"
 
     def time(self, key: str) -> datetime | None:
         """Return the time of a key, None where it is absent."""
@@ -85,7 +98,7 @@ class FieldReader:
         value = self.text(key)
         if value is None:
             return default
-        if not (value.isascii() and value.isdigit() and len(value) <= 12):
+        if not (value.isascii() and value.isdigit() and len(value) <= _LONGEST_NUMBER):
             self.refuse(key, "is no whole number")
         return int(value)
 
@@ -117,7 +130,7 @@ class FieldReader:
         try:
             result = parse(value)
         except GitmailError as error:
-            self.refuse(key, f"holds {error.message}")
+            self.refuse(key, f"is not right: {error.message}")
         if result != value:
             self.refuse(key, f"says {value} where {result} is meant")
         return result
@@ -129,8 +142,8 @@ class FieldReader:
 
     def refuse(self, key: str, problem: str) -> NoReturn:
         """Raise the error that says what is wrong with a key."""
-        line = self._header.lines.get(key, 1)
-        raise InvalidFileError(f"{key} {problem}", line=line)
+        reason = f"{key} {problem}"
+        raise InvalidFileError(reason, line=self._header.lines.get(key, 1))
 
     def _take(self, key: str) -> Node | None:
         self._taken.add(key)

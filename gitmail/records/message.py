@@ -7,12 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from functools import cached_property
 
-from gitmail.errors import (
-    BlankBodyError,
-    BodyTooLargeError,
-    FanoutTooLargeError,
-    InvalidArgumentError,
-)
+from gitmail.errors import BlankBodyError, BodyTooLargeError, FanoutTooLargeError
 from gitmail.records import frontmatter
 from gitmail.records.fields import FieldReader
 from gitmail.records.names import (
@@ -21,16 +16,25 @@ from gitmail.records.names import (
     Address,
     AgentName,
     MessageId,
+    is_hex,
     parse_address,
     parse_agent_name,
     parse_room,
 )
-from gitmail.records.text import check_text, headline
+from gitmail.records.text import (
+    LABEL_LIMIT,
+    SUBJECT_LIMIT,
+    as_line,
+    check_text,
+    headline,
+)
 
 REQUEST_ID_LIMIT = 120
 """Characters of a request id (CAPABILITIES S1)."""
 RECIPIENT_LIMIT = 200
 """Recipients of one message, by whatever address."""
+PLACE_LIMIT = 200
+"""Characters of a branch's or a work tree's name."""
 
 
 class Kind(StrEnum):
@@ -54,12 +58,20 @@ class Importance(StrEnum):
     @property
     def rank(self) -> int:
         """Return the place in the rising order, from 0."""
-        return list(Importance).index(self)
+        return _RISING[self]
+
+
+_PLACE_KEYS = ("branch", "worktree", "commit")
+_RISING = {importance: rank for rank, importance in enumerate(Importance)}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Location:
-    """Where in the project the sender worked (CAPABILITIES M10)."""
+    """Where in the project the sender worked (CAPABILITIES M10).
+
+    Names come from the project's files and may hold anything; they are made one line
+    when they are written.
+    """
 
     branch: str | None = None
     worktree: str | None = None
@@ -99,7 +111,16 @@ class Message:
 
     @cached_property
     def data(self) -> bytes:
-        """The bytes of the message's file."""
+        """The bytes of the message's file.
+
+        Raises:
+            FanoutTooLargeError: It has too many recipients.
+            InvalidArgumentError: The header is too large for another reason.
+        """
+        count = len(self.recipients)
+        if count > RECIPIENT_LIMIT:
+            addresses = ", ".join(self.to + self.cc)
+            raise FanoutTooLargeError(addresses, count, RECIPIENT_LIMIT)
         place = self.location
         fields: list[tuple[str, frontmatter.Field]] = [
             ("from", self.sender),
@@ -136,10 +157,12 @@ class Message:
         """Each recipient with `to` or `cc`, in the order of the file."""
         # Through a team or all: a copy only where no such address stands in to.
         has_group = any(address in self.to for address in self.groups)
-        return tuple(
-            (n, "to" if n in self.to or (has_group and n not in self.cc) else "cc")
-            for n in self.recipients
-        )
+
+        def kind(name: Address) -> str:
+            is_direct = name in self.to or (has_group and name not in self.cc)
+            return "to" if is_direct else "cc"
+
+        return tuple((name, kind(Address(name))) for name in self.recipients)
 
     @property
     def groups(self) -> tuple[Address, ...]:
@@ -161,35 +184,34 @@ def parse_message(data: bytes) -> Message:
     """
     header, body = frontmatter.parse(data)
     read = FieldReader(header)
-    place = read.mapping("location")
     thread, reply_to = read.object_id("thread"), read.object_id("reply_to")
+    room = read.text("room")
     message = Message(
-        sender=read.parsed("from", parse_agent_name, read.needed("from")),
-        to=_addresses(read, "to"),
-        cc=_addresses(read, "cc"),
-        subject=read.text("subject"),
+        sender=read.name("from", parse_agent_name),
+        to=read.names("to", parse_address),
+        cc=read.names("cc", parse_address),
+        subject=read.line("subject", SUBJECT_LIMIT),
         kind=Kind(read.choice("kind", list(Kind), Kind.NOTE)),
         importance=Importance(
             read.choice("importance", list(Importance), Importance.NORMAL)
         ),
         ack_required=read.flag("ack_required"),
-        topic=read.text("topic"),
-        room=_room(read),
+        topic=read.line("topic", LABEL_LIMIT),
+        room=read.parsed("room", parse_room, room) if room else None,
         thread=MessageId(thread) if thread else None,
         reply_to=MessageId(reply_to) if reply_to else None,
         date=read.needed_time("date"),
         expires=read.time("expires"),
-        location=_location(place),
-        recipients=tuple(
-            read.parsed("recipients", parse_agent_name, name)
-            for name in read.texts("recipients")
-        ),
-        request_id=read.text("request_id"),
+        location=_location(read),
+        recipients=read.names("recipients", parse_agent_name),
+        request_id=read.line("request_id", REQUEST_ID_LIMIT),
         extra=read.rest(),
         body=body,
     )
     if not body.strip():
         read.refuse("body", "is blank")
+    if len(message.recipients) > RECIPIENT_LIMIT:
+        read.refuse("recipients", f"are more than {RECIPIENT_LIMIT}")
     # The id is of the bytes that were read, however they were written.
     message.__dict__["data"] = data
     return message
@@ -219,13 +241,7 @@ def check_header_size(message: Message) -> None:
         FanoutTooLargeError: It has too many recipients.
         InvalidArgumentError: The header is too large for another reason.
     """
-    count = len(message.recipients)
-    if count > RECIPIENT_LIMIT:
-        raise FanoutTooLargeError(", ".join(message.to), count, RECIPIENT_LIMIT)
-    size = len(message.data) - len(message.body.encode())
-    if size > frontmatter.HEADER_LIMIT_BYTES:
-        accepted = f"the header would have {size} bytes, the limit is 16384"
-        raise InvalidArgumentError("to", f"{count} recipients", accepted)
+    _ = message.data
 
 
 def unique(items: Iterable[Address]) -> tuple[Address, ...]:
@@ -240,24 +256,17 @@ def blob_id(data: bytes) -> str:
     return digest.hexdigest()
 
 
-def _addresses(read: FieldReader, key: str) -> tuple[Address, ...]:
-    return tuple(read.parsed(key, parse_address, item) for item in read.texts(key))
-
-
-def _room(read: FieldReader) -> str | None:
-    value = read.text("room")
-    return None if value is None else read.parsed("room", parse_room, value)
-
-
-def _location(place: dict[str, str]) -> Location | None:
-    known = {k: v for k, v in place.items() if k in ("branch", "worktree", "commit")}
+def _location(read: FieldReader) -> Location | None:
+    said = read.mapping("location")
+    known = {key: said[key] for key in _PLACE_KEYS if key in said}
+    if any(text != as_line(text, PLACE_LIMIT) for text in known.values()):
+        read.refuse("location", f"is no lines of up to {PLACE_LIMIT} characters")
+    if not is_hex(known.get("commit", "0" * 40), 40, 64):
+        read.refuse("location", "holds a commit that is no id")
     return Location(**known) if known else None
 
 
 def _location_fields(place: Location) -> dict[str, str]:
-    pairs = {
-        "branch": place.branch,
-        "worktree": place.worktree,
-        "commit": place.commit,
-    }
-    return {key: value for key, value in pairs.items() if value}
+    said = {key: getattr(place, key) or "" for key in _PLACE_KEYS}
+    lines = {key: as_line(text, PLACE_LIMIT) for key, text in said.items()}
+    return {key: line for key, line in lines.items() if line}

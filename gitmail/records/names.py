@@ -23,14 +23,20 @@ SHORTEST_PREFIX = 8
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}", re.ASCII)
 _ROOM = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+_COMPONENT = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 _HEX = re.compile(r"[0-9a-f]+", re.ASCII)
 _NAME_RULE = (
     "1 to 63 of a-z, 0-9, dot, dash and underscore, a letter or digit first, no dot"
     " last"
 )
+_ROOM_RULE = "1 to 64 of A-Z, a-z, 0-9, dot, dash and underscore"
+_PREFIX_RULE = "8 to 40 hex digits, from the start of the id"
+_UUID_RULE = "a UUID in lower case"
+_RESERVED_RULE = "the name is reserved"
 # Windows opens these as devices whatever ending they carry.
 _DEVICES = frozenset(
-    ["con", "prn", "aux", "nul", "conin$", "conout$"]
+    ["con", "prn", "aux", "nul"]
     + [f"{port}{digit}" for port in ("com", "lpt") for digit in range(10)]
 )
 _RESERVED = frozenset(["all", "gitmail"])
@@ -51,7 +57,7 @@ def parse_team_name(text: str) -> str:
     Raises:
         InvalidNameError: The text is no team name.
     """
-    return _parse_name("team name", text.strip().removeprefix(TEAM_PREFIX))
+    return _parse_name("team name", text.strip().lower().removeprefix(TEAM_PREFIX))
 
 
 def parse_address(text: str) -> Address:
@@ -75,8 +81,7 @@ def parse_room(text: str) -> str:
         InvalidNameError: The text is no room name.
     """
     if not _ROOM.fullmatch(text):
-        rule = "1 to 64 of A-Z, a-z, 0-9, dot, dash and underscore"
-        raise InvalidNameError("room name", text, rule)
+        raise InvalidNameError(what="room name", value=text, accepted=_ROOM_RULE)
     return text
 
 
@@ -88,14 +93,33 @@ def parse_id_prefix(text: str) -> str:
     """
     folded = text.strip().lower()
     if not is_hex(folded, SHORTEST_PREFIX, 40):
-        rule = "8 to 40 hex digits, from the start of the id"
-        raise InvalidNameError("message id", text, rule)
+        raise InvalidNameError(what="message id", value=text, accepted=_PREFIX_RULE)
     return folded
+
+
+def parse_mailbox_id(text: str) -> str:
+    """Return the id of a mailbox, a UUID in lower case.
+
+    Raises:
+        InvalidNameError: The text is no UUID in lower case.
+    """
+    if not _UUID.fullmatch(text):
+        raise InvalidNameError(what="mailbox id", value=text, accepted=_UUID_RULE)
+    return text
 
 
 def is_hex(text: str, shortest: int = 40, longest: int = 40) -> bool:
     """Tell whether the text is lower-case hex digits of that length."""
     return shortest <= len(text) <= longest and bool(_HEX.fullmatch(text))
+
+
+def is_component(text: str) -> bool:
+    """Tell whether every file system takes the text as the name of a file or folder."""
+    return (
+        bool(_COMPONENT.fullmatch(text))
+        and not text.endswith(".")
+        and text.split(".", 1)[0] not in _DEVICES
+    )
 
 
 def similar_names(name: str, known: Iterable[str]) -> list[str]:
@@ -105,8 +129,9 @@ def similar_names(name: str, known: Iterable[str]) -> list[str]:
 
 def _parse_name(what: str, text: str) -> str:
     name = text.strip().lower()
-    if not _NAME.fullmatch(name) or name.endswith("."):
+    # Lower case turns a few letters of other scripts into these.
+    if not text.isascii() or not _NAME.fullmatch(name) or name.endswith("."):
         raise InvalidNameError(what, text, _NAME_RULE)
-    if name.split(".", 1)[0] in _DEVICES or name in _RESERVED:
-        raise InvalidNameError(what, text, "the name is reserved")
+    if name in _RESERVED or not is_component(name):
+        raise InvalidNameError(what, text, _RESERVED_RULE)
     return name

@@ -7,13 +7,15 @@ from datetime import datetime
 from enum import Enum, auto
 
 from gitmail.records.message import Message
-from gitmail.records.names import AgentName, MessageId
+from gitmail.records.names import AgentName, MessageId, is_component
 from gitmail.records.receipt import BlindCopy, Receipt, Stage
 
 CHARTER_PATH = "mailbox.md"
 README_PATH = "README.md"
 ATTRIBUTES_PATH = ".gitattributes"
 MESSAGES = "messages"
+PATH_LIMIT = 200
+"""Characters that every path has fewer than."""
 FIXED_FILES = frozenset([CHARTER_PATH, README_PATH, ATTRIBUTES_PATH])
 # Memory comes with its own records; until then its files are left in peace.
 _MEMORY = re.compile(r"memory(?:/[a-z0-9][a-z0-9._-]{0,80}){2,5}\.md", re.ASCII)
@@ -21,16 +23,18 @@ _MEMORY = re.compile(r"memory(?:/[a-z0-9][a-z0-9._-]{0,80}){2,5}\.md", re.ASCII)
 _FOLDER = r"(?P<folder>\d{4}-\d\d/\d\d/\d\d(?:\.(?P<part>\d{3,6}))?)"
 _MESSAGE = re.compile(rf"messages/{_FOLDER}/\d{{6}}-[a-z0-9][a-z0-9._-]*\.md", re.ASCII)
 _RECEIPT = re.compile(
-    rf"receipts/(?P<agent>[a-z0-9][a-z0-9._-]*)/{_FOLDER}/(?P<id>[0-9a-f]{{40}})"
+    rf"receipts/(?P<agent>[a-z0-9][a-z0-9._-]*)/{_FOLDER}/(?P<message>[0-9a-f]{{40}})"
     r"\.(?P<stage>read|acked)\.md",
     re.ASCII,
 )
 _COPY = re.compile(
-    rf"copies/(?P<agent>[a-z0-9][a-z0-9._-]*)/{_FOLDER}/(?P<id>[0-9a-f]{{40}})\.md",
+    rf"copies/(?P<agent>[a-z0-9][a-z0-9._-]*)/{_FOLDER}/(?P<message>[0-9a-f]{{40}})\.md",
     re.ASCII,
 )
 _PROFILE = re.compile(r"agents/(?P<agent>[a-z0-9][a-z0-9._-]*)\.md", re.ASCII)
 _SLUG_LIMIT = 40
+# A subject has one slug for ever, whatever characters later versions of Unicode add.
+_UNICODE = unicodedata.ucd_3_2_0
 
 
 class Family(Enum):
@@ -61,32 +65,27 @@ class Place:
     stage: str = ""
 
 
+_SHAPES = {
+    "messages": (Family.MESSAGE, _MESSAGE),
+    "receipts": (Family.RECEIPT, _RECEIPT),
+    "copies": (Family.COPY, _COPY),
+    "agents": (Family.PROFILE, _PROFILE),
+    "memory": (Family.FIXED, _MEMORY),
+}
+
+
 def parse_path(path: str) -> Place:
     """Return what a path of the tree says, or the family UNKNOWN."""
-    if path in FIXED_FILES or _MEMORY.fullmatch(path):
+    if path in FIXED_FILES:
         return Place(Family.FIXED)
-    if found := _MESSAGE.fullmatch(path):
-        return Place(Family.MESSAGE, found["folder"], int(found["part"] or 0))
-    if found := _RECEIPT.fullmatch(path):
-        return Place(
-            Family.RECEIPT,
-            found["folder"],
-            int(found["part"] or 0),
-            found["agent"],
-            found["id"],
-            found["stage"],
-        )
-    if found := _COPY.fullmatch(path):
-        return Place(
-            Family.COPY,
-            found["folder"],
-            int(found["part"] or 0),
-            found["agent"],
-            found["id"],
-        )
-    if found := _PROFILE.fullmatch(path):
-        return Place(Family.PROFILE, agent=found["agent"])
-    return Place(Family.UNKNOWN)
+    parts = path.split("/")
+    family, shape = _SHAPES.get(parts[0], (Family.UNKNOWN, None))
+    found = shape.fullmatch(path) if shape else None
+    if not found or len(path) >= PATH_LIMIT or not all(map(is_component, parts)):
+        return Place(Family.UNKNOWN)
+    said = found.groupdict(default="")
+    part = int(said.pop("part", "") or 0)
+    return Place(family, part=part, **said)
 
 
 def hour_folder(date: datetime, part: int = 0) -> str:
@@ -95,14 +94,16 @@ def hour_folder(date: datetime, part: int = 0) -> str:
     An hour that is full goes on in `14.001`, `14.002` and so on, since every commit
     writes the tree of the folder again.
     """
-    hour = f"{date.year:04}-{date:%m/%d/%H}"
+    hour = f"{date.year:04}-{date.month:02}/{date.day:02}/{date.hour:02}"
     return f"{hour}.{part:03}" if part else hour
 
 
 def message_path(message: Message, part: int = 0) -> str:
     """Return the path of a message's file."""
     slug = slugify(message.title)
-    words = [f"{message.date:%H%M%S}", message.sender, slug, message.id[:8]]
+    date = message.date
+    second = f"{date.hour:02}{date.minute:02}{date.second:02}"
+    words = [second, message.sender, slug, message.id[:8]]
     name = "-".join(word for word in words if word)
     return f"{MESSAGES}/{hour_folder(message.date, part)}/{name}.md"
 
@@ -129,6 +130,6 @@ def profile_path(name: AgentName) -> str:
 
 def slugify(text: str) -> str:
     """Return up to 40 characters of `[a-z0-9-]` that remind of the text."""
-    plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+    plain = _UNICODE.normalize("NFKD", text).encode("ascii", "ignore").decode()
     slug = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
     return slug[:_SLUG_LIMIT].strip("-")

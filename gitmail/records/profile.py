@@ -7,6 +7,7 @@ from enum import StrEnum
 from gitmail.records import frontmatter
 from gitmail.records.fields import FieldReader
 from gitmail.records.names import AgentName, parse_agent_name, parse_team_name
+from gitmail.records.text import SUBJECT_LIMIT
 
 
 class AgentKind(StrEnum):
@@ -61,13 +62,11 @@ def parse_profile(data: bytes) -> Profile:
     header, body = frontmatter.parse(data)
     read = FieldReader(header)
     return Profile(
-        name=read.parsed("name", parse_agent_name, read.needed("name")),
+        name=read.name("name", parse_agent_name),
         kind=AgentKind(read.choice("kind", list(AgentKind), AgentKind.AGENT)),
-        program=read.text("program"),
-        model=read.text("model"),
-        teams=tuple(
-            read.parsed("teams", parse_team_name, team) for team in read.texts("teams")
-        ),
+        program=read.line("program", SUBJECT_LIMIT),
+        model=read.line("model", SUBJECT_LIMIT),
+        teams=read.names("teams", parse_team_name),
         is_retired=read.choice("status", ("active", "retired"), "active") == "retired",
         created=read.needed_time("created"),
         description=body,

@@ -92,7 +92,7 @@ def parse_receipt(data: bytes) -> Receipt:
         read.refuse("stage", f"is none of {', '.join(RECORDED_STAGES)}")
     return Receipt(
         message=MessageId(read.needed_id("message")),
-        agent=read.parsed("agent", parse_agent_name, read.needed("agent")),
+        agent=read.name("agent", parse_agent_name),
         stage=Stage(stage),
         date=read.needed_time("date"),
         note=body,
@@ -110,7 +110,7 @@ def parse_blind_copy(data: bytes) -> BlindCopy:
     read = FieldReader(header)
     return BlindCopy(
         message=MessageId(read.needed_id("message")),
-        agent=read.parsed("agent", parse_agent_name, read.needed("agent")),
-        address=read.parsed("address", parse_address, read.needed("address")),
+        agent=read.name("agent", parse_agent_name),
+        address=read.name("address", parse_address),
         extra=read.rest(),
     )

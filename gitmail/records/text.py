@@ -38,6 +38,11 @@ def check_line(field: str, text: str, limit: int) -> str:
     return line
 
 
+def as_line(text: str, limit: int) -> str:
+    """Return what `check_line` accepts of any text: `?` for what no line may hold."""
+    return _CONTROL.sub("?", text).strip()[:limit].strip()
+
+
 def headline(body: str, limit: int = 72) -> str:
     """Return the first line of a body that says something, shortened."""
     for line in body.splitlines():

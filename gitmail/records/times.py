@@ -5,8 +5,15 @@ from datetime import UTC, datetime, timedelta
 
 from gitmail.errors import InvalidArgumentError
 
+# RFC 3339 with upper-case letters; what else a newer Python may read is no time here,
+# for all clones have to agree on what a file says.
+_TIME = re.compile(
+    r"\d{4}-\d\d-\d\dT([01]\d|2[0-3]):\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)",
+    re.ASCII,
+)
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*([smhdw]?)", re.ASCII)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_SHORTEST = timedelta(seconds=1)
 _LONGEST = timedelta(days=3660)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -18,10 +25,11 @@ def format_time(moment: datetime) -> str:
 
 def parse_time(text: str) -> datetime | None:
     """Return an RFC 3339 time with its zone as UTC, or None if it is none."""
+    if not _TIME.fullmatch(text):
+        return None
     try:
-        moment = datetime.fromisoformat(text)
-        return None if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):  # no such day, or before the year 1
         return None
 
 
@@ -41,16 +49,11 @@ def parse_duration(field: str, value: str | timedelta) -> timedelta:
     Raises:
         InvalidArgumentError: The text is no duration, or not in 1 s to ten years.
     """
-    found = None if isinstance(value, timedelta) else _DURATION.fullmatch(value.strip())
-    if found:
-        value = timedelta(seconds=float(found[1]) * _SECONDS[found[2]])
-    if (
-        not isinstance(value, timedelta)
-        or not timedelta(seconds=1) <= value <= _LONGEST
-    ):
+    duration = value if isinstance(value, timedelta) else _duration(value.strip())
+    if duration is None or not _SHORTEST <= duration <= _LONGEST:
         rule = "a number with s, m, h, d or w, such as 30m, 2h or 7d, up to ten years"
         raise InvalidArgumentError(field, value, rule)
-    return value
+    return duration
 
 
 def parse_since(field: str, value: str | datetime, now: datetime) -> datetime:
@@ -72,3 +75,12 @@ def parse_since(field: str, value: str | datetime, now: datetime) -> datetime:
     except (ValueError, OverflowError) as error:
         rule = "a time such as 2026-11-30T14:00Z, a date (UTC), or 2h for two hours ago"
         raise InvalidArgumentError(field, value, rule) from error
+
+
+def _duration(text: str) -> timedelta | None:
+    found = _DURATION.fullmatch(text)
+    if not found:
+        return None
+    seconds = float(found[1]) * _SECONDS[found[2]]
+    # More than a timedelta holds is more than any limit.
+    return timedelta(seconds=min(seconds, 2 * _LONGEST.total_seconds()))

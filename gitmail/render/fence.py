@@ -8,12 +8,19 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-_FENCED = ("subject", "body", "preview", "excerpt", "note", "description")
-_FENCED_IN = ("messages", "message", "receipts", "agents")
-_TAG = re.compile(r"<(?=/?\s*mail)", re.IGNORECASE)
+# What no grammar bounds; all other text is names, ids and words of gitmail's own.
+_FENCED = frozenset(
+    {"subject", "body", "preview", "excerpt", "note", "description", "topic"}
+    | {"request_id", "branch", "worktree", "program", "model", "path", "reason"}
+)
+_FENCED_IN = ("messages", "message", "receipts", "agents", "agent", "quarantine", "log")
+_TAG = re.compile(r"<(?=[\s/]*mail)", re.IGNORECASE)
+# Controls but tab and line ends, what has no width, what turns the direction of text,
+# and the tags and selectors in which whole texts can hide.
 _INVISIBLE = re.compile(
-    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff"
-    "\U000e0000-\U000e007f]"
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff"
+    "\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]|\r(?!\n)"
 )
 
 
@@ -44,17 +51,24 @@ def fenced(plain: Mapping[str, Any], token: str) -> dict[str, Any]:
 
 def visible(text: str) -> str:
     """Return text with control, invisible and direction-changing characters shown."""
-    return _INVISIBLE.sub(lambda found: f"\\u{{{ord(found.group()):x}}}", text)
+    return _INVISIBLE.sub(_shown, text)
 
 
 def _fence(value: Mapping[str, Any], token: str) -> dict[str, Any]:
-    return {
-        key: f"<mail-{token}>{_neutral(text)}</mail-{token}>"
-        if key in _FENCED and isinstance(text, str)
-        else text
-        for key, text in value.items()
-    }
+    return {key: _fence_field(key, field, token) for key, field in value.items()}
+
+
+def _fence_field(key: str, field: Any, token: str) -> Any:
+    if isinstance(field, Mapping):
+        return _fence(field, token)
+    if key in _FENCED and isinstance(field, str):
+        return f"<mail-{token}>{_neutral(field)}</mail-{token}>"
+    return field
 
 
 def _neutral(text: str) -> str:
-    return _TAG.sub("<\u200a", visible(text))
+    return _TAG.sub(_shown, visible(text))
+
+
+def _shown(found: re.Match[str]) -> str:
+    return f"\\u{{{ord(found.group()):x}}}"
