@@ -78,7 +78,7 @@ def run_history(shell: Shell) -> int:
     page = shell.agent.history(peer=args.peer, after=args.after, limit=args.limit)
     shell.show(
         lambda: late.plain.page(page),
-        lambda: late.text.page(page, shell.look, nobody="No mail fits"),
+        lambda: late.text.page(page, shell.look),
     )
     return 0
 

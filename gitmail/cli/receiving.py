@@ -12,6 +12,7 @@ _FILTERS = (
     "show", "sender", "room", "thread", "topic", "kind", "importance", "overdue",
     "since", "after", "limit", "full",
 )  # fmt: skip
+_FORM = ("limit", "full")
 _DEFAULT_TIMEOUT_S = 25.0
 
 
@@ -42,14 +43,15 @@ def add_parser(commands: Commands) -> None:
 
 def run_poll(shell: Shell) -> int:
     """List mail."""
-    page = shell.agent.poll(ack=shell.args.ack, **_filters(shell.args))
+    args, agent = shell.args, shell.agent
+    filters = _filters(args)
+    page = agent.poll(ack=args.ack, **filters)
     shell.has_written = page.commit is not None
-    nobody = f"Nothing is pending for {shell.settings.agent}"
-    if shell.args.show == "any" or shell.args.after:
-        nobody = "No mail fits"
+    is_all = not any(filters[name] for name in filters if name not in _FORM)
+    nobody = f"Nothing is pending for {agent.name}" if is_all else "No mail fits"
     shell.show(
         lambda: late.plain.page(page),
-        lambda: late.text.page(page, shell.look, nobody=nobody, whole=shell.args.full),
+        lambda: late.text.page(page, shell.look, nobody=nobody, whole=args.full),
     )
     return 0
 
@@ -59,11 +61,13 @@ def run_wait(shell: Shell) -> int:
     args = shell.args
     page = shell.agent.wait(args.timeout, ack=args.ack, **_filters(args))
     shell.has_written = page.commit is not None
-    nobody = f"Nothing arrived within {args.timeout:g} s"
-    shell.show(
-        lambda: late.plain.page(page),
-        lambda: late.text.page(page, shell.look, nobody=nobody, whole=args.full),
-    )
+    if page.is_timed_out and not shell.is_json:
+        shell.say(f"nothing arrived within {args.timeout:g} s")
+    else:
+        shell.show(
+            lambda: late.plain.page(page),
+            lambda: late.text.page(page, shell.look, whole=args.full),
+        )
     return TIMED_OUT_EXIT if page.is_timed_out else 0
 
 

@@ -40,7 +40,8 @@ def registered(value: Registered, look: Look, *, verb: str) -> str:
     """Return the answer to a change of a profile."""
     name = look.paint(line(value.profile.name), Style.NAME)
     if value.is_new:
-        return f"Registered {name}"
+        act = f"--as {value.profile.name} or GITMAIL_AGENT={value.profile.name}"
+        return f"Registered {name}\nAct as it with {act}"
     if value.commit is None:
         return f"{name} is as it was, nothing was written"
     return f"{verb} {name}"
@@ -60,9 +61,7 @@ def directory(value: Directory, look: Look) -> str:
         ]
         for each in value.entries
     ]
-    lines = (
-        table([[Cell(h, Style.DIM) for h in _HEADINGS], *rows], look) if rows else []
-    )
+    lines = table(rows, look, headings=_HEADINGS) if rows else []
     hidden = [
         f"{number} {what}"
         for number, what in (
@@ -147,7 +146,7 @@ def _problems(title: str, files: Sequence[tuple[str, str]], look: Look) -> list[
         return []
     rows = [[Cell(line(what)), Cell(line(path))] for path, what in files[:_LISTED]]
     lines = ["", look.paint(f"{title}: {count(len(files), 'file')}", Style.WARNING)]
-    lines += table(rows, look, "  ")
+    lines += table(rows, look, indent="  ")
     if len(files) > _LISTED:
         lines += indented(f"and {len(files) - _LISTED} more (use --json)", "  ")
     return lines

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
-from unicodedata import combining, east_asian_width
+from unicodedata import category, east_asian_width
 
 from gitmail.render.fence import visible
 
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _UNSHOWN = re.compile("[\r\u00ad\u061c\u180e\ufff9-\ufffb\ud800-\udfff]")
 _BREAKS = re.compile("[\n\t]")
+_WIDTHLESS = ("Mn", "Me", "Cf")
 _SHORTEST_CLIP = 16
 
 
@@ -101,7 +102,8 @@ def flat(text: str) -> str:
 def cells(text: str) -> int:
     """Return how many columns the text takes on a terminal."""
     return sum(
-        0 if combining(c) else 2 if east_asian_width(c) in "WF" else 1 for c in text
+        0 if category(c) in _WIDTHLESS else 2 if east_asian_width(c) in "WF" else 1
+        for c in text
     )
 
 
@@ -118,27 +120,36 @@ def clip(text: str, width: int | None) -> str:
     return "".join(kept) + "…"
 
 
-def table(rows: Iterable[Sequence[Cell]], look: Look, indent: str = "") -> list[str]:
+def table(
+    rows: Sequence[Sequence[Cell]],
+    look: Look,
+    *,
+    indent: str = "",
+    headings: Sequence[str] = (),
+) -> list[str]:
     """Return lines with aligned columns; the last one is cut to the width.
 
-    A column that is empty in all rows is left out.
+    A column that is empty in all rows is left out. All rows have the same columns.
     """
-    kept = list(rows)
-    count = max((len(row) for row in kept), default=0)
     widths = [
-        max(cells(row[n].text) if n < len(row) else 0 for row in kept)
-        for n in range(count)
+        max(cells(cell.text) for cell in column) for column in zip(*rows, strict=True)
     ]
-    return [_row(row, widths, look, indent) for row in kept]
+    if headings:
+        rows = [[Cell(heading, Style.DIM) for heading in headings], *rows]
+        widths = [
+            max(width, cells(heading)) if width else 0
+            for width, heading in zip(widths, headings, strict=True)
+        ]
+    return [_row(row, widths, look, indent) for row in rows]
 
 
 def _row(row: Sequence[Cell], widths: Sequence[int], look: Look, indent: str) -> str:
     pieces, used = [], cells(indent)
-    for number, (cell, width) in enumerate(zip(row, widths, strict=False)):
+    for number, (cell, width) in enumerate(zip(row, widths, strict=True)):
         if not width:
             continue
         text = cell.text
-        is_last = not any(widths[number + 1 : len(row)])
+        is_last = not any(widths[number + 1 :])
         if is_last and look.width:
             text = clip(text, max(look.width - used, _SHORTEST_CLIP))
         padding = "" if is_last else " " * (width - cells(text) + 2)

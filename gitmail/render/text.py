@@ -74,10 +74,12 @@ def sent_many(values: Sequence[Sent], look: Look) -> str:
         ]
         for value in values
     ]
-    return "\n".join([head, *table(rows, look, "  ")])
+    return "\n".join([head, *table(rows, look, indent="  ")])
 
 
-def page(value: Page, look: Look, *, nobody: str, whole: bool = False) -> str:
+def page(
+    value: Page, look: Look, *, nobody: str = "No mail fits", whole: bool = False
+) -> str:
     """Return a page of mail as a list, or with `whole` as letters.
 
     What is said where there is no mail is `nobody`.
@@ -148,16 +150,14 @@ def letter(value: Item, look: Look) -> str:
         ("Answers", message.reply_to or ""),
         ("Thread", message.thread or ""),
     ]
-    return "\n".join([*block(pairs, look), "", shown(value.text or "")])
+    return "\n".join([*block(pairs, look), "", _body(value)])
 
 
 def conversation(value: Conversation, look: Look, kind: str) -> str:
     """Return a thread or a room, oldest message first."""
-    name = value.name if kind == "room" else short(value.name)
+    name = line(value.name) if kind == "room" else short(value.name)
     people = ", ".join(line(p) for p in value.participants)
-    head = (
-        f"{kind.capitalize()} {line(name)}, {count(value.count, 'message')}, {people}"
-    )
+    head = f"{kind.capitalize()} {name}: {count(value.count, 'message')} of {people}"
     lines = [look.paint(head, Style.BOLD)]
     for each in value.items:
         lines += ["", *_letter(each, look)]
@@ -177,7 +177,7 @@ def found(query: str, values: Sequence[Item], look: Look) -> str:
 def acked(value: Acked, look: Look) -> str:
     """Return the answer to an acknowledgement."""
     rows = [
-        [Cell(line(r.id)[:40], Style.WARNING), Cell(_outcome(r))] for r in value.results
+        [Cell(short(r.id), Style.WARNING), Cell(_outcome(r))] for r in value.results
     ]
     return "\n".join(table(rows, look))
 
@@ -194,7 +194,7 @@ def receipts(value: Receipts, look: Look) -> str:
         for each in value.lines
     ]
     lines = [f"Message {short(value.id)}"]
-    for each, row in zip(value.lines, table(rows, look, "  "), strict=True):
+    for each, row in zip(value.lines, table(rows, look, indent="  "), strict=True):
         lines.append(row)
         if each.note:
             lines += indented(shown(each.note), _INDENT)
@@ -224,7 +224,16 @@ def _letter(each: Item, look: Look) -> list[str]:
     lines = [f"{head} {'  '.join(filter(None, about))}"]
     if message.subject:
         lines.append(f"  {look.paint(line(message.subject), Style.BOLD)}")
-    return lines + indented(shown(each.text or ""), _INDENT)
+    lines += indented(_body(each), _INDENT)
+    if each.is_truncated:
+        lines.append(
+            look.paint(f"{_INDENT}(cut, see: gitmail read {each.id})", Style.DIM)
+        )
+    return lines
+
+
+def _body(each: Item) -> str:
+    return shown(each.text or "").rstrip("\n")
 
 
 def _deliveries(deliveries: Sequence[Delivery], look: Look) -> list[str]:
@@ -237,7 +246,7 @@ def _deliveries(deliveries: Sequence[Delivery], look: Look) -> list[str]:
         ]
         for each in deliveries
     ]
-    return table(rows, look, "  ")
+    return table(rows, look, indent="  ")
 
 
 def _about_page(value: Page, look: Look) -> list[str]:
@@ -283,10 +292,13 @@ def _state_style(state: Stage) -> Style:
 
 def _says(each: Item) -> str:
     """Return the text below a title, without what the title says already."""
-    text = flat(each.excerpt if each.excerpt is not None else each.text or "")
-    if each.excerpt is None and not each.message.subject:
-        return "" if text == line(each.message.title) else text
-    return text
+    if each.excerpt is not None:
+        return flat(each.excerpt)
+    text = each.text or ""
+    is_title_whole = not each.message.title.endswith("...")
+    if each.message.subject is None and is_title_whole:
+        text = "\n".join(text.strip().split("\n")[1:])
+    return flat(text)
 
 
 def _outcome(result: AckResult) -> str:
@@ -302,8 +314,6 @@ def _outcome(result: AckResult) -> str:
 
 
 def _since(each: ReceiptLine, look: Look) -> str:
-    times = [
-        f"read {look.age(each.read_at)}" if each.read_at else "",
-        f"acked {look.age(each.acked_at)}" if each.acked_at else "",
-    ]
-    return ", ".join(filter(None, times))
+    if each.acked_at and each.read_at:
+        return f"{look.age(each.acked_at)}, read {look.age(each.read_at)}"
+    return look.age(each.acked_at or each.read_at)
