@@ -82,7 +82,7 @@ class _CommandParser(Parser):
 class Commands:
     """The place where families of commands add theirs."""
 
-    def __init__(self, parser: Parser, shared: Parser) -> None:
+    def __init__(self, parser: Parser, shared: "_CommandParser") -> None:
         self._shared = shared
         self._places = parser.add_subparsers(
             title="commands",
@@ -122,8 +122,8 @@ def make_parser(families: Sequence[Callable[[Commands], None]], version: str) ->
     return parser
 
 
-def _globals(nothing: Any, *, is_json: Any) -> Parser:
-    parser = Parser(add_help=False)
+def _globals(nothing: Any, *, is_json: Any) -> _CommandParser:
+    parser = _CommandParser(add_help=False)
     group = parser.add_argument_group("global options")
     group.add_argument(
         "--mailbox",

@@ -2,13 +2,10 @@
 
 import subprocess
 import sys
-from typing import TYPE_CHECKING
 
+from gitmail.cli import streams
 from gitmail.cli.parser import Commands
-from gitmail.cli.shell import Shell
-
-if TYPE_CHECKING:
-    from gitmail.mailbox.mailbox import Mailbox
+from gitmail.cli.shell import Shell, as_line
 
 
 def add_parser(commands: Commands) -> None:
@@ -34,7 +31,11 @@ def run_demo(shell: Shell) -> int:
     """Show what gitmail does."""
     from gitmail.demo import run  # noqa: PLC0415 - nearly a second of imports
 
-    return run(shell)
+    lines: list[str] = []
+    code = run(lines.append if shell.is_json else streams.write, shell.look)
+    if shell.is_json:
+        streams.write(as_line({"shown": lines}))
+    return code
 
 
 def run_housekeeping(shell: Shell) -> int:
@@ -46,7 +47,7 @@ def run_housekeeping(shell: Shell) -> int:
 def keep_house(shell: Shell) -> None:
     """Start housekeeping in a process of its own, if a write made it due."""
     mailbox = shell.opened()
-    if not (mailbox and shell.has_written and _is_due(mailbox)):
+    if not (mailbox and shell.has_written and mailbox.store.needs_housekeeping()):
         return
     # -P, so that a folder named gitmail where the command was given is not run.
     command = [sys.executable, "-P", "-m", "gitmail"]
@@ -58,8 +59,3 @@ def keep_house(shell: Shell) -> None:
         start_new_session=True,
     )
     process.returncode = 0  # nobody waits for it, which Popen would warn about
-
-
-def _is_due(mailbox: "Mailbox") -> bool:
-    ask = getattr(mailbox.store, "needs_housekeeping", None)
-    return bool(ask and ask())

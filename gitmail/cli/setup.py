@@ -32,7 +32,7 @@ def run_init(shell: Shell) -> int:
     is_inside = project is not None and project.mailbox.resolve() == place.resolve()
     own_name = project.name if project and is_inside else None
     try:
-        mailbox = late.mailbox.Mailbox.open(place, clock=shell.clock)
+        mailbox = late.mailbox.Mailbox.open(place, clock=shell.clock, folds=False)
         is_new = False
     except MailboxNotFoundError:
         mailbox = late.mailbox.Mailbox.init(

@@ -59,6 +59,7 @@ class Shell:
                 clock=self.clock,
                 location=settings.location(),
                 progress=self._progress,
+                folds=False,  # a process of its own does, see `running`
             )
         return self._mailbox
 
