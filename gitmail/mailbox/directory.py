@@ -21,18 +21,18 @@ from gitmail.records.text import SUBJECT_LIMIT, check_line, check_text
 from gitmail.store.view import Plan, View
 
 DESCRIPTION_LIMIT = 4096
-_ADJECTIVES = (
+_ADJECTIVES = (  # noqa: SIM905 - a few lines instead of fifty
     "amber bold brave bright brisk calm clear clever cool deft eager fair fleet"
     " gentle glad golden grand keen kind light lively lucky merry mild neat nimble"
     " noble proud quick quiet rapid ready sharp shy silent silver smart snug solid"
     " steady still sunny swift tidy vivid warm wise witty young"
-).split()  # noqa: SIM905 - a few lines instead of fifty
-_NOUNS = (
+).split()
+_NOUNS = (  # noqa: SIM905 - as above
     "badger bear beaver bee bison crane crow deer dove eagle elk falcon finch fox"
     " gecko hare hawk heron horse ibis jay koala lark lemur linnet lion lynx marten"
     " mole moose newt otter owl panda pike plover puffin raven robin seal sparrow"
     " stork swan tern tiger toad trout vole whale wolf wren"
-).split()  # noqa: SIM905 - a few lines instead of fifty
+).split()
 
 
 def make_profile(

@@ -60,14 +60,14 @@ class Lock:
                     fallback_to_soft=False,
                     preserve_lock_file=True,
                 )
-            with translated(self._path):
-                self._file_lock.acquire(timeout=timeout_s, poll_interval=_POLL_S)
-        except filelock.Timeout:
+            self._file_lock.acquire(timeout=timeout_s, poll_interval=_POLL_S)
+        except filelock.Timeout:  # an OSError too, but no fault of the disk
             self._thread_lock.release()
             return False
-        except BaseException:
+        except OSError:
             self._thread_lock.release()
-            raise
+            with translated(self._path):
+                raise
         return True
 
     def free(self) -> None:

@@ -260,5 +260,3 @@ def fill(mailbox: Mailbox, count: int) -> None:
 
 if __name__ == "__main__":
     main()
-
-_ = (resource, shutil, subprocess, sys)
