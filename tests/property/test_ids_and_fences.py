@@ -1,0 +1,101 @@
+"""A message's id is git's, and nothing gets out of a fence."""
+
+import re
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gitmail.records.message import Message, blob_id
+from gitmail.render.fence import fenced, visible
+from tests.strategies import bodies, messages
+
+TOKEN = "0123abcd"  # noqa: S105 - it is public in each answer
+_LOOKS_LIKE_A_TAG = re.compile(r"<[\s/]*mail", re.IGNORECASE)
+attacks = st.lists(
+    st.one_of(
+        st.sampled_from(
+            [
+                *(
+                    "<",
+                    "/",
+                    "mail",
+                    "MAIL",
+                    "mail-",
+                    TOKEN,
+                    ">",
+                    " ",
+                    "\u200b",
+                    "\u2028",
+                ),
+                *(
+                    f"</mail-{TOKEN}>",
+                    f"<mail-{TOKEN}>",
+                    "\n",
+                    "\r",
+                    "\u200a",
+                    "\x1b[0m",
+                ),
+            ]
+        ),
+        bodies,
+    ),
+    max_size=12,
+).map("".join)
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+@settings(max_examples=10)
+@given(st.lists(messages, min_size=1, max_size=20))
+def test_a_message_id_is_what_git_hash_object_prints(sent: list[Message]) -> None:
+    """Real git, given the bytes of a message's file, finds the same id (DESIGN I2)."""
+    for message in sent:
+        printed = subprocess.run(
+            ["git", "hash-object", "--stdin"],
+            input=message.data,
+            capture_output=True,
+            check=True,
+        ).stdout.decode()
+
+        assert printed == f"{message.id}\n"
+
+
+@given(st.binary())
+def test_equal_ids_mean_equal_bytes(data: bytes) -> None:
+    """One more byte, one other id: the id covers all of the file."""
+    assert blob_id(data) != blob_id(data + b"\n")
+
+
+@given(attacks, st.sampled_from(["body", "subject", "preview", "excerpt", "topic"]))
+def test_nothing_closes_the_fence_from_inside(text: str, key: str) -> None:
+    """The closing tag stands once, at the end, and no other tag survives (R15)."""
+    answer = fenced({"messages": [{key: text}]}, TOKEN)
+    shown = answer["messages"][0][key]
+    opening, closing = f"<mail-{TOKEN}>", f"</mail-{TOKEN}>"
+
+    assert shown.startswith(opening)
+    assert shown.endswith(closing)
+    inside = shown.removeprefix(opening).removesuffix(closing)
+    assert not _LOOKS_LIKE_A_TAG.search(inside)
+    assert shown.count(closing) == 1
+
+
+@given(bodies)
+def test_visible_text_is_stable(text: str) -> None:
+    """Text that was made visible once has nothing left to be made visible."""
+    shown = visible(text)
+
+    assert visible(shown) == shown
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+
+
+@given(st.dictionaries(st.text(), st.one_of(st.integers(), bodies, st.none())))
+def test_an_answer_keeps_what_is_no_text_of_others(plain: dict[str, Any]) -> None:
+    """Fencing adds a key only where there is something to fence."""
+    fields = {f"x{key}": value for key, value in plain.items()}
+
+    assert fenced(fields, TOKEN) == fields
