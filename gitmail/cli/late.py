@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gitmail import config
+    from gitmail.cli import logs
     from gitmail.mailbox import mailbox
     from gitmail.render import people, plain, terminal, text
 
-__all__ = ["config", "mailbox", "people", "plain", "terminal", "text"]
+__all__ = ["config", "logs", "mailbox", "people", "plain", "terminal", "text"]
 
 _HOMES = {
     "config": "gitmail.config",
+    "logs": "gitmail.cli.logs",
     "mailbox": "gitmail.mailbox.mailbox",
     "people": "gitmail.render.people",
     "plain": "gitmail.render.plain",

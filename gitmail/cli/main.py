@@ -21,7 +21,7 @@ from gitmail.cli.parser import UsageError, make_parser
 from gitmail.cli.shell import Shell, as_line
 from gitmail.clock import Clock, system_clock
 from gitmail.errors import BUG_EXIT, INTERRUPTED_EXIT, GitmailError
-from gitmail.render.fence import visible
+from gitmail.render.terminal import line, shown
 
 _FAMILIES = (
     setup.add_parser,
@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None, *, clock: Clock = system_clock) -> i
     except KeyboardInterrupt:
         return INTERRUPTED_EXIT
     except Exception:  # noqa: BLE001 - the last line of defence reports what it caught
-        traceback.print_exc()
+        print(shown(traceback.format_exc()), file=sys.stderr)
         _report(_BugError(), is_json=is_json)
         return BUG_EXIT
 
@@ -99,6 +99,6 @@ def _report(error: GitmailError, *, is_json: bool) -> None:
     if is_json:
         print(as_line(late.plain.error(error)), file=sys.stderr)
         return
-    print(f"gitmail: {visible(error.message)}", file=sys.stderr)
+    print(f"gitmail: {line(error.message)}", file=sys.stderr)
     if error.hint:
-        print(f"  {visible(error.hint)}", file=sys.stderr)
+        print(f"  {line(error.hint)}", file=sys.stderr)

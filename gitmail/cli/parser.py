@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 Run = Callable[["Shell"], int]
 """A command: it works with a shell and returns the exit code."""
 N = TypeVar("N")
+_SECOND = 2
 
 _DESCRIPTION = """\
 A mailbox for coding agents, kept as Markdown in a git repository beside the project.
@@ -65,18 +66,30 @@ class Parser(argparse.ArgumentParser):
 class _CommandParser(Parser):
     """A command's parser: options may also stand between the positionals."""
 
-    _is_inside = False
+    _after: list[str] | None = None  # what follows `--`, while parsing
+    _passes = 0
 
     def parse_known_args(  # type: ignore[override]  # the stubs overload on a default
         self, args: Sequence[str] | None = None, namespace: N | None = None
     ) -> tuple[N | argparse.Namespace, list[str]]:
-        if self._is_inside:
-            return super().parse_known_args(args, namespace)
-        self._is_inside = True
+        given = list(args or ())
+        if self._after is not None:
+            # Inside, argparse calls this for the options, then for the positionals; its
+            # pass for the options would swallow `--`.
+            self._passes += 1
+            last = (
+                ["--", *self._after] if self._passes == _SECOND and self._after else []
+            )
+            return super().parse_known_args(given + last, namespace)
+        cut = given.index("--") if "--" in given else len(given)
+        self._after, self._passes = given[cut + 1 :], 0
         try:
-            return self.parse_known_intermixed_args(args, namespace)
+            found, extras = self.parse_known_intermixed_args(given[:cut], namespace)
         finally:
-            self._is_inside = False
+            self._after = None
+        if extras:  # here, since the parser above would point to its own help
+            self.error(f"not understood: {' '.join(extras)}")
+        return found, extras
 
 
 class Commands:
@@ -94,7 +107,8 @@ class Commands:
     def add(self, name: str, run: Run, summary: str | None, more: str = "") -> Parser:
         """Add a command and return its parser; without a summary it is hidden."""
         options: dict[str, Any] = {} if summary is None else {"help": summary}
-        about = f"{summary}.\n\n{more}" if more else f"{summary}."
+        title = f"{summary[0].upper()}{summary[1:]}." if summary else ""
+        about = f"{title}\n\n{more}" if more else title
         parser: Parser = self._places.add_parser(
             name,
             parents=[self._shared],

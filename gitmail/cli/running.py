@@ -1,6 +1,5 @@
 """`mcp`, `demo` and the hidden `housekeeping`: what runs processes or is run as one."""
 
-import subprocess
 import sys
 
 from gitmail.cli import streams
@@ -49,6 +48,8 @@ def keep_house(shell: Shell) -> None:
     mailbox = shell.opened()
     if not (mailbox and shell.has_written and mailbox.store.needs_housekeeping()):
         return
+    import subprocess  # noqa: PLC0415 - 5 ms of every command
+
     # -P, so that a folder named gitmail where the command was given is not run.
     command = [sys.executable, "-P", "-m", "gitmail"]
     process = subprocess.Popen(  # noqa: S603 - our own interpreter, no shell

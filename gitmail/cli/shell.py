@@ -5,6 +5,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from gitmail.cli import late, streams
@@ -39,6 +40,7 @@ class Shell:
         self._settings: Settings | None = None
         self._mailbox: Mailbox | None = None
         self._progress = _Progress()
+        self._open = ExitStack()
 
     @property
     def settings(self) -> "Settings":
@@ -52,16 +54,18 @@ class Shell:
     @property
     def mailbox(self) -> "Mailbox":
         """The mailbox, opened at the first use."""
-        if self._mailbox is None:
-            settings = self.settings
-            self._mailbox = late.mailbox.Mailbox.open(
+        if self._mailbox is not None:
+            return self._mailbox
+        settings = self.settings
+        return self.take_over(
+            late.mailbox.Mailbox.open(
                 settings.find(),
                 clock=self.clock,
                 location=settings.location(),
                 progress=self._progress,
                 folds=False,  # a process of its own does, see `running`
             )
-        return self._mailbox
+        )
 
     @property
     def agent(self) -> "Agent":
@@ -81,9 +85,11 @@ class Shell:
         is_colored = width is not None and self.settings.has_color
         return late.terminal.Look(now=self.clock(), width=width, has_color=is_colored)
 
-    def take_over(self, mailbox: "Mailbox") -> None:
-        """Use a mailbox that the command itself opened or made."""
-        self._mailbox = mailbox
+    def take_over(self, mailbox: "Mailbox") -> "Mailbox":
+        """Use a mailbox that was opened or made, and close it in the end."""
+        self._open.enter_context(late.logs.shown())
+        self._mailbox = self._open.enter_context(mailbox)
+        return mailbox
 
     def show(
         self, plain: Callable[[], Mapping[str, Any]], text: Callable[[], str]
@@ -105,8 +111,7 @@ class Shell:
     def close(self) -> None:
         """Close what is open."""
         self._progress.end()
-        if self._mailbox is not None:
-            self._mailbox.close()
+        self._open.close()
 
 
 def as_line(plain: Mapping[str, Any]) -> str:
