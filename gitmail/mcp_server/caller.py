@@ -1,5 +1,6 @@
 """Who the server acts for, and the mailbox it acts in (DESIGN 9)."""
 
+import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from gitmail.mailbox.mailbox import Mailbox
 
 T = TypeVar("T")
+logger = logging.getLogger("gitmail")
 _CALLS = 8
 _WAITS = 256
 """Waits that can be parked at once, each on a thread that sleeps; more queue."""
@@ -124,8 +126,12 @@ class Caller:
 
     def warm_up(self) -> None:
         """Import what is slow and read the mailbox, so that the first call is fast."""
-        with suppress(GitmailError):  # each call reports it
+        try:
             self.mailbox().charter()
+        except GitmailError as error:
+            logger.info("the mailbox cannot be read yet: %s", error)
+        except Exception:  # a bug in reading must not end the server
+            logger.exception("the mailbox cannot be read")
 
     def close(self) -> None:
         """Let go of the name and close the mailbox."""

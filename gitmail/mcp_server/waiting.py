@@ -5,6 +5,7 @@ from itertools import count
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 from mcp.server import ServerRequestContext
 
 from gitmail.errors import GitmailError, InvalidArgumentError
@@ -39,6 +40,7 @@ async def wait(
             outcome = error
         stop.set()
         group.cancel_scope.cancel()
+    await anyio.lowlevel.checkpoint_if_cancelled()  # a stopped wait has no answer
     if isinstance(outcome, GitmailError):
         raise outcome
     return plain.page(outcome)
