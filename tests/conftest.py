@@ -47,6 +47,15 @@ def _watch_home(event: str, args: tuple[object, ...]) -> None:
 sys.addaudithook(_watch_home)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that writes golden files anew."""
+    parser.addoption(
+        "--refresh-golden",
+        action="store_true",
+        help="write the golden files of fixtures/cli as the command line prints now",
+    )
+
+
 @pytest.fixture(autouse=True)
 def _sealed_environment(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch

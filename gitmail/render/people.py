@@ -86,7 +86,7 @@ def entry(value: Entry, look: Look) -> str:
         ("Teams", ", ".join(line(team) for team in profile.teams)),
         ("Program", line(profile.program or "")),
         ("Model", line(profile.model or "")),
-        ("Since", look.moment(profile.created)),
+        ("Registered", look.moment(profile.created)),
     ]
     about = ["", *shown(profile.description).split("\n")] if profile.description else []
     return "\n".join(block(pairs, look) + about)
@@ -164,9 +164,10 @@ def _presence_style(value: Entry) -> Style:
 def _pending(value: Entry) -> str:
     if not value.unacked_count:
         return ""
-    if not value.unread_count:
-        return f"{value.unacked_count}"
-    return f"{value.unacked_count} ({value.unread_count} unread)"
+    if value.unread_count == value.unacked_count:
+        return f"{value.unread_count} unread"
+    unread = f", {value.unread_count} unread" if value.unread_count else ""
+    return f"{value.unacked_count}{unread}"
 
 
 def _runs_on(value: Entry) -> str:

@@ -84,12 +84,11 @@ def page(
 
     What is said where there is no mail is `nobody`.
     """
-    lines: list[str] = []
     if whole:
-        for each in value.items:
-            lines += [*_letter(each, look), ""]
+        letters = "\n\n".join("\n".join(_letter(i, look)) for i in value.items)
+        lines = [letters] if letters else []
     else:
-        lines += listing(value.items, look)
+        lines = listing(value.items, look)
     if not value.items:
         lines.append(nobody)
     if value.commit:
@@ -139,7 +138,7 @@ def letter(value: Item, look: Look) -> str:
         ("To", _names(message.to)),
         ("Cc", _names(message.cc)),
         ("Bcc", _names(value.bcc)),
-        ("Subject", look.paint(line(message.title), Style.BOLD)),
+        ("Subject", look.paint(line(message.subject or ""), Style.BOLD)),
         ("Date", look.moment(message.date)),
         ("Expires", look.moment(message.expires) if message.expires else ""),
         ("Kind", ", ".join(filter(None, [str(message.kind), _marks(value)]))),
