@@ -28,12 +28,14 @@ pytestmark = pytest.mark.anyio
 
 LONG_S = 30
 """Longer than anything here takes, however busy the machine is."""
-FILTERS = (
-    "unread from room thread topic kind importance overdue since after limit full ack"
-).split()
-WRITTEN = (
-    "body subject cc bcc kind importance ack_required topic room request_id expires_in"
-).split()
+FILTERS = [
+    *("unread", "from", "room", "thread", "topic", "kind", "importance"),
+    *("overdue", "since", "after", "limit", "full", "ack"),
+]
+WRITTEN = [
+    *("body", "subject", "cc", "bcc", "kind", "importance", "ack_required"),
+    *("topic", "room", "request_id", "expires_in"),
+]
 PARAMETERS = {
     "message_send": {"to", *WRITTEN},
     "message_reply": {"message_id", "to", "subject_prefix", *WRITTEN},
@@ -44,9 +46,9 @@ PARAMETERS = {
     "message_history": {"peer", "after", "limit"},
     "message_search": {"query", "from", "to", "kind", "order", "limit"},
     "message_thread": {"message_id", "limit"},
-    "agent_register": set(
-        "name kind program model teams description take_over".split()
-    ),
+    "agent_register": {
+        *("name", "kind", "program", "model", "teams", "description", "take_over")
+    },
     "agent_list": {"all"},
     "mailbox_status": set(),
 }
