@@ -11,7 +11,7 @@ from pathlib import Path
 from gitmail.records.message import blob_id
 from gitmail.records.names import CommitId, is_hex
 from gitmail.records.paths import Family, parse_path
-from gitmail.store.disk import translated, write_all
+from gitmail.store.disk import read_small, translated, write_all
 from gitmail.store.repository import Change, Repository
 
 _READ_ONLY = 0o444
@@ -31,16 +31,14 @@ class Files:
         self._root = root
         self._repository = repository
         self._marker = marker
+        self._marker_name = str(marker)
         # One name will do, for the writer lock is held; a killed writer's is dropped.
         self._draft = marker.with_name("file.draft")
 
     def shown(self) -> CommitId | None:
         """Return the commit that the files show, None where that is not known."""
-        try:
-            value = self._marker.read_text("ascii", "replace").strip()
-        except FileNotFoundError:
-            return None
-        return CommitId(value) if is_hex(value) else None
+        value = read_small(self._marker_name)
+        return CommitId(value) if value and is_hex(value) else None
 
     def show(self, files: Iterable[tuple[str, bytes | None]], commit: CommitId) -> None:
         """Make files match a commit and move the marker; the caller has the lock.

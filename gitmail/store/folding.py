@@ -9,17 +9,25 @@ and old versions cost a few bytes. Sizes grow geometrically, as in `git repack
 `git gc` may run at the same moment; both only remove what another pack has.
 """
 
+import os
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from dulwich.objects import parse_tree
 from dulwich.pack import create_delta
 
 from gitmail.store.disk import remove_quietly
-from gitmail.store.pack import COMMIT, TREE, Entry, compress, write_pack
+from gitmail.store.pack import (
+    COMMIT,
+    TREE,
+    Entry,
+    compress,
+    is_enclosed,
+    write_pack,
+)
 
 PACKS_BEFORE_FOLDING = 40
 """Git counts 50 as too many (`gc.autoPackLimit`)."""
@@ -33,7 +41,7 @@ _LEFT_OVER_S = 3600.0
 def count_packs(folder: Path) -> int:
     """Return the number of packs in a repository's `objects/pack`."""
     try:
-        return sum(path.suffix == ".idx" for path in folder.iterdir())
+        return sum(name.endswith(".idx") for name in os.listdir(folder))
     except FileNotFoundError:
         return 0
 
@@ -93,7 +101,10 @@ def _read_pack(folder: Path, name: str) -> list[Entry]:
             base = names[offset - distance]
         elif kind == _REF_DELTA:
             base, start = pack[start : start + 20], start + 20
-        entries.append(Entry(sha, kind, size, pack[start:end], base))
+        entry = Entry(sha, kind, size, pack[start:end], base)
+        if is_enclosed(entry):
+            entry = replace(entry, packed=compress(zlib.decompress(entry.packed)))
+        entries.append(entry)
     return entries
 
 

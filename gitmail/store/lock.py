@@ -64,7 +64,7 @@ class Lock:
         except filelock.Timeout:  # an OSError too, but no fault of the disk
             self._thread_lock.release()
             return False
-        except OSError:
+        except BaseException:
             self._thread_lock.release()
             with translated(self._path):
                 raise

@@ -7,11 +7,18 @@ told from one that a running git holds, and is taken away by the next writer.
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from gitmail.errors import CorruptMailboxError, RefLockedError
 from gitmail.records.names import CommitId, is_hex
-from gitmail.store.disk import flush_folder, remove_quietly, translated, write_durably
+from gitmail.store.disk import (
+    flush_folder,
+    read_small,
+    remove_quietly,
+    translated,
+    write_durably,
+)
 
 BRANCH = "gitmail"
 REF = f"refs/heads/{BRANCH}"
@@ -28,16 +35,18 @@ class Branch:
     """
 
     def __init__(self, git_dir: Path, local_dir: Path) -> None:
-        self._ref = git_dir / REF
-        self._packed = git_dir / "packed-refs"
-        self._lock = self._ref.with_name(f"{BRANCH}.lock")
-        self._claim = local_dir / "ref.claim"
-        self._git_dir = git_dir
+        # Text, for each call uses most of them, and `Path` would take a tenth of it.
+        self._git_dir = str(git_dir)
+        self._ref = str(git_dir / REF)
+        self._heads = str((git_dir / REF).parent)
+        self._lock = f"{self._ref}.lock"
+        self._packed = str(git_dir / "packed-refs")
+        self._claim = str(local_dir / "ref.claim")
 
     @property
     def watched(self) -> tuple[Path, Path]:
         """The folders in which every move of the branch shows."""
-        return self._ref.parent, self._git_dir
+        return Path(self._heads), Path(self._git_dir)
 
     def read(self) -> CommitId | None:
         """Return the commit at the tip, None where the branch has none yet.
@@ -50,7 +59,7 @@ class Branch:
         value = self._loose() or self._from_packed() or self._loose()
         if value is None or is_hex(value):
             return CommitId(value) if value else None
-        raise CorruptMailboxError(f"{REF} holds {value[:40]!r}", str(self._git_dir))
+        raise CorruptMailboxError(f"{REF} holds {value[:40]!r}", self._git_dir)
 
     def move(self, old: CommitId | None, new: CommitId) -> bool:
         """Point the branch at `new` if it still points at `old`; durable on return.
@@ -64,50 +73,51 @@ class Branch:
             RefLockedError: A running git held the ref's lock for two seconds.
         """
         with translated(self._ref):
-            self._ref.parent.mkdir(parents=True, exist_ok=True)
-            self._drop_stale()
-            write_durably(self._claim, f"{new}\n".encode(), 0o644)
+            self._make_claim(f"{new}\n".encode())
             try:
                 self._acquire()
                 if self.read() != old:
                     remove_quietly(self._lock)
                     return False
-                self._lock.replace(self._ref)  # this is the moment it happened
+                os.replace(self._lock, self._ref)  # the moment it happened
             finally:
                 remove_quietly(self._claim)
-            flush_folder(self._ref.parent)
+            flush_folder(self._heads)
             return True
 
     def _loose(self) -> str | None:
-        try:
-            return self._ref.read_text("ascii", "replace").strip() or None
-        except FileNotFoundError:
-            return None
+        return read_small(self._ref) or None
 
     def _from_packed(self) -> str | None:
         try:
-            lines = self._packed.read_text("ascii", "replace").splitlines()
+            lines = Path(self._packed).read_text("ascii", "replace").splitlines()
         except FileNotFoundError:
             return None
         found = (line.split(" ", 1)[0] for line in lines if line.endswith(f" {REF}"))
         return next(found, None)
+
+    def _make_claim(self, data: bytes) -> None:
+        try:
+            write_durably(self._claim, data, 0o644)
+        except FileExistsError:
+            # A killed writer left it, perhaps with the lock: the writer lock, which
+            # we hold, tells that it is at work no more.
+            with suppress(FileNotFoundError):
+                if os.path.samefile(self._claim, self._lock):
+                    remove_quietly(self._lock)
+            remove_quietly(self._claim)
+            write_durably(self._claim, data, 0o644)
 
     def _acquire(self) -> None:
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             try:
                 os.link(self._claim, self._lock)
+            except FileNotFoundError:
+                os.makedirs(self._heads)
             except FileExistsError:
                 if time.monotonic() > deadline:
-                    raise RefLockedError(str(self._lock)) from None
+                    raise RefLockedError(self._lock) from None
                 time.sleep(_PAUSE_S)
             else:
                 return
-
-    def _drop_stale(self) -> None:
-        """Take away what a killed writer left; the writer lock makes it ours alone."""
-        if not self._claim.exists():
-            return
-        if self._lock.exists() and self._claim.samefile(self._lock):
-            remove_quietly(self._lock)
-        remove_quietly(self._claim)

@@ -35,6 +35,7 @@ from gitmail.store.pack import (
     Entry,
     NewObject,
     deflate,
+    enclose,
     write_pack,
 )
 
@@ -45,6 +46,7 @@ _FOLDER_MODE = 0o40000
 _TREES_KEPT = 256
 _COMMITS_KEPT = 64
 _DEEPEST = 16
+_FEW = 256
 
 # What dulwich raises for objects that are missing, cut short or not what they say.
 UNREADABLE = (
@@ -315,7 +317,8 @@ class Repository:
 
     def add(self, objects: list[NewObject]) -> None:
         """Write objects as one pack; they are durable when this returns."""
-        entries: dict[bytes, Entry] = {o.sha: deflate(o) for o in objects}
+        pack = enclose if len(objects) <= _FEW else deflate
+        entries: dict[bytes, Entry] = {o.sha: pack(o) for o in objects}
         with translated(self._packs):
             write_pack(self._packs, entries.values())
 
