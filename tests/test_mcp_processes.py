@@ -459,6 +459,28 @@ def test_a_server_ends_with_its_parent_though_its_input_stays_open(
         assert stdout.read() == b""
 
 
+def test_a_server_ends_when_nobody_reads_its_output(
+    mailbox: Mailbox, tmp_path: Path
+) -> None:
+    """A client that closed only one of the pipes is gone as well."""
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [*COMMAND, "--mailbox", str(mailbox.path), "mcp"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            env=environment(),
+        )
+    assert process.stdin
+    assert process.stdout
+    process.stdout.close()
+    process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
+    process.stdin.flush()
+
+    assert process.wait(LONG_S) == 0
+    process.stdin.close()
+
+
 def test_what_is_slow_to_import_waits_for_the_handshake() -> None:
     """Hosts give a server little time to answer its first request."""
     script = (

@@ -5,17 +5,19 @@ A killed server holds nothing either: its name is held by an operating system's 
 """
 
 import json
+import logging
 import os
 import signal
+import sys
 import threading
-from contextlib import suppress
+from collections.abc import AsyncIterable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import anyio
-import anyio.to_thread
 from anyio.streams.memory import MemoryObjectSendStream
 from mcp import types
-from mcp.server import ServerRequestContext
+from mcp.server import Server, ServerRequestContext
 from mcp.server.context import CallNext, HandlerResult
 from mcp.server.stdio import stdio_server
 from mcp.shared._stream_protocols import ReadStream, WriteStream
@@ -23,9 +25,12 @@ from mcp.shared.message import SessionMessage
 from pydantic import ValidationError
 
 from gitmail.config import Settings
-from gitmail.errors import INTERRUPTED_EXIT
+from gitmail.errors import BUG_EXIT, INTERRUPTED_EXIT
 from gitmail.mcp_server.caller import Caller
 from gitmail.mcp_server.server import make_server
+from gitmail.mcp_server.tools import TOOLS, Tool
+
+logger = logging.getLogger("gitmail")
 
 Incoming = SessionMessage | Exception
 _EXITS = {signal.SIGINT: INTERRUPTED_EXIT, signal.SIGTERM: 0}
@@ -33,26 +38,46 @@ _GRACE_S = 5.0
 _PARENT_LOOK_S = 5.0
 
 
-def serve(settings: Settings) -> int:
+def serve(settings: Settings, *, tools: Iterable[Tool] = TOOLS) -> int:
     """Serve until end of input, and return the exit code.
 
-    A signal, or the end of the parent process, ends this process itself, once all is
-    closed: the thread that reads standard input cannot be called back.
+    A signal, the end of the parent process and a client that no longer listens end this
+    process here, once all is closed: the thread that reads standard input cannot be
+    called back.
 
     Args:
         settings: Which mailbox and which agent; there need be neither.
+        tools: What to offer.
     """
-    anyio.run(_serve, settings)
+    anyio.run(_serve, settings, tools)
     return 0
 
 
-async def _serve(settings: Settings) -> None:
+async def _serve(settings: Settings, tools: Iterable[Tool]) -> None:
     caller = Caller(settings)
-    async with stdio_server() as (incoming, outgoing):
-        code = await Session(caller).run(incoming, outgoing)
-        caller.close()
-        if code is not None:
-            os._exit(code)
+    # Before the reader starts, which a signal could not end otherwise.
+    with _signals() as signals:
+        async with stdio_server() as (incoming, outgoing):
+            code: int | None = 0  # what stands where a broken pipe cancels this
+            try:
+                server = make_server(caller, tools)
+                code = await Session(caller, signals).run(server, incoming, outgoing)
+            except Exception:  # it must end, though its client may not see that
+                logger.exception("the server failed")
+                code = BUG_EXIT
+            finally:
+                caller.close()
+                if code is not None:
+                    os._exit(code)
+
+
+@contextmanager
+def _signals() -> Iterator[AsyncIterable[signal.Signals] | None]:
+    if sys.platform == "win32":
+        yield None  # its event loop knows no signals
+    else:
+        with anyio.open_signal_receiver(*_EXITS) as signals:
+            yield signals
 
 
 class Session:
@@ -60,19 +85,25 @@ class Session:
 
     Args:
         caller: Whom the server acts for.
+        signals: Those that end it.
     """
 
-    def __init__(self, caller: Caller) -> None:
+    def __init__(
+        self, caller: Caller, signals: AsyncIterable[signal.Signals] | None
+    ) -> None:
         self._caller = caller
+        self._signals = signals
         self._greeted = anyio.Event()
         self._ending = anyio.CancelScope()
         self._code: int | None = None
 
     async def run(
-        self, incoming: ReadStream[Incoming], outgoing: WriteStream[SessionMessage]
+        self,
+        server: Server[Any],
+        incoming: ReadStream[Incoming],
+        outgoing: WriteStream[SessionMessage],
     ) -> int | None:
         """Serve until the input ends; return an exit code where something else did."""
-        server = make_server(self._caller)
         server.middleware.append(self._greet)
         forward, forwarded = anyio.create_memory_object_stream[Incoming]()
         async with anyio.create_task_group() as group:
@@ -99,12 +130,8 @@ class Session:
         await self._caller.call(self._caller.warm_up)
 
     async def _end_by_signal(self) -> None:
-        # Windows has no such signals.
-        with (
-            suppress(NotImplementedError),
-            anyio.open_signal_receiver(*_EXITS) as signals,
-        ):
-            async for number in signals:
+        if self._signals:
+            async for number in self._signals:
                 self._end(_EXITS[number])
 
     async def _end_with_parent(self) -> None:
