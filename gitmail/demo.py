@@ -189,7 +189,7 @@ class _Demo:
             raise DemoError(step, "the message's file is not on disk")
         path = found[0].relative_to(self.project).as_posix()
         self.say(self.look.paint(f"$ cat {path}", Style.DIM))
-        self.say(found[0].read_text("utf-8").rstrip("\n"))
+        self.say(found[0].read_text("utf-8").removesuffix("\n"))
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 import sys
 
 from gitmail.cli import streams
-from gitmail.cli.parser import Commands
-from gitmail.cli.shell import Shell, as_line
+from gitmail.cli.parser import Commands, UsageError
+from gitmail.cli.shell import Shell
 
 
 def add_parser(commands: Commands) -> None:
@@ -28,13 +28,12 @@ def run_mcp(shell: Shell) -> int:
 
 def run_demo(shell: Shell) -> int:
     """Show what gitmail does."""
+    if shell.is_json:
+        message = "the demo is for people, without --json"
+        raise UsageError(message, "gitmail demo")
     from gitmail.demo import run  # noqa: PLC0415 - nearly a second of imports
 
-    lines: list[str] = []
-    code = run(lines.append if shell.is_json else streams.write, shell.look)
-    if shell.is_json:
-        streams.write(as_line({"shown": lines}))
-    return code
+    return run(streams.write, shell.look)
 
 
 def run_housekeeping(shell: Shell) -> int:

@@ -38,9 +38,10 @@ def initialised(value: Status, *, is_new: bool) -> str:
 
 def registered(value: Registered, look: Look, *, verb: str) -> str:
     """Return the answer to a change of a profile."""
-    name = look.paint(line(value.profile.name), Style.NAME)
+    plain = line(value.profile.name)
+    name = look.paint(plain, Style.NAME)
     if value.is_new:
-        act = f"--as {value.profile.name} or GITMAIL_AGENT={value.profile.name}"
+        act = f"--as {plain} or GITMAIL_AGENT={plain}"
         return f"Registered {name}\nAct as it with {act}"
     if value.commit is None:
         return f"{name} is as it was, nothing was written"

@@ -53,12 +53,16 @@ class CommandLine:
         self._monkeypatch = monkeypatch
 
     def __call__(self, *argv: str, stdin: bytes | str = b"") -> Ran:
-        """Run a command; text on standard input is UTF-8."""
+        """Run a command in the folder; text on standard input is UTF-8."""
+        self._monkeypatch.chdir(self.folder)
+        return self.here(*argv, stdin=stdin)
+
+    def here(self, *argv: str, stdin: bytes | str = b"") -> Ran:
+        """Run a command in the folder where the test is."""
         data = stdin.encode() if isinstance(stdin, str) else stdin
         self._monkeypatch.setattr(
             sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8")
         )
-        self._monkeypatch.chdir(self.folder)
         self._capsys.readouterr()
         code = main([str(each) for each in argv], clock=self.clock)
         seen = self._capsys.readouterr()
