@@ -1,4 +1,4 @@
-"""A mailbox and a memory for coding agents, kept as Markdown in git.
+"""A mailbox for coding agents, kept as Markdown in git.
 
 The public names are those of `__all__`; they are imported when first used, so that
 importing the package costs nothing.
