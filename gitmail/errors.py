@@ -153,14 +153,15 @@ class InvalidFileError(InvalidInputError):
     code = "invalid_file"
 
     def __init__(self, reason: str, *, line: int = 1, path: str | None = None) -> None:
+        shown = _shorten(reason, 200)
         super().__init__(
-            f"{path or 'the file'}, line {line}: {reason}",
+            f"{path or 'the file'}, line {line}: {shown}",
             "Compare the file with the output of: gitmail format",
             path=path,
             line=line,
-            reason=reason,
+            reason=shown,
         )
-        self.reason = reason
+        self.reason = shown
         self.line = line
 
 

@@ -22,6 +22,7 @@ SHORTEST_PREFIX = 8
 """Hex digits that an abbreviated id has at least (CAPABILITIES A8)."""
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}", re.ASCII)
+_PREFIX = re.compile(rf"\A{TEAM_PREFIX}", re.ASCII | re.IGNORECASE)
 _ROOM = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
 _COMPONENT = re.compile(r"[a-z0-9][a-z0-9._-]*", re.ASCII)
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
@@ -57,7 +58,7 @@ def parse_team_name(text: str) -> str:
     Raises:
         InvalidNameError: The text is no team name.
     """
-    return _parse_name("team name", text.strip().lower().removeprefix(TEAM_PREFIX))
+    return _parse_name("team name", _PREFIX.sub("", text.strip(), count=1))
 
 
 def parse_address(text: str) -> Address:
@@ -66,12 +67,12 @@ def parse_address(text: str) -> Address:
     Raises:
         InvalidNameError: The text is neither a name nor `team:NAME` nor `all`.
     """
-    folded = text.strip().lower()
-    if folded == EVERYBODY:
+    name = text.strip()
+    if name.lower() == EVERYBODY:
         return EVERYBODY
-    if folded.startswith(TEAM_PREFIX):
-        return Address(TEAM_PREFIX + parse_team_name(folded))
-    return Address(parse_agent_name(folded))
+    if _PREFIX.match(name):
+        return Address(TEAM_PREFIX + parse_team_name(name))
+    return Address(parse_agent_name(name))
 
 
 def parse_room(text: str) -> str:

@@ -1,0 +1,151 @@
+"""The error tree: one root, stable codes, messages made from data (STYLE)."""
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from gitmail import errors
+from gitmail.errors import (
+    BusyError,
+    ConflictError,
+    GitmailError,
+    InvalidFileError,
+    InvalidInputError,
+    NotFoundError,
+    StorageError,
+)
+
+BRANCHES = {
+    InvalidInputError: 2,
+    NotFoundError: 1,
+    ConflictError: 1,
+    BusyError: 4,
+    StorageError: 1,
+}
+LONG = "x" * 10_000
+EXAMPLES = [
+    errors.InvalidArgumentError("limit", 500, "a number from 1 to 200"),
+    errors.InvalidNameError("agent name", "A B", "1 to 63 of a-z"),
+    errors.InvalidTextError("body", "U+0000", 3),
+    errors.BlankBodyError(),
+    errors.BodyTooLargeError(70_000, 65_536),
+    errors.InvalidFileError("from is missing", line=3, path="messages/a.md"),
+    errors.AmbiguousIdError("0123abcd", ["0123abcd0", "0123abcd1"]),
+    errors.InvalidCursorError("0123", "cursor_ahead", "it is newer than the tip"),
+    errors.NoIdentityError(),
+    errors.NotRegisteredError("builder", ["bilder"]),
+    errors.UnknownRecipientError(["revewer"], ["reviewer"]),
+    errors.RetiredRecipientError(["lead"]),
+    errors.NoRecipientsError(["all"]),
+    errors.FanoutTooLargeError("all", 60, 50),
+    errors.MailboxNotFoundError("/somewhere"),
+    errors.AgentNotFoundError("builder", ["bilder"]),
+    errors.MessageNotFoundError("0123abcd"),
+    errors.RoomNotFoundError("parser"),
+    errors.RequestConflictError("r1", "0" * 40, ["body"]),
+    errors.NameInUseError("builder"),
+    errors.NotParticipantError("0" * 40),
+    errors.LockTimeoutError("/somewhere/write.lock", 10.0),
+    errors.RefLockedError("/somewhere/gitmail.lock"),
+    errors.StaleWriteError(8),
+    errors.ReadOnlyError("/somewhere"),
+    errors.DiskFullError("/somewhere"),
+    errors.DiskError("/somewhere", "input/output error"),
+    errors.CorruptMailboxError("an object is missing", "/somewhere"),
+    errors.UnsupportedFormatError("/somewhere", "2", 1),
+]
+
+
+def leaves() -> Iterator[type[GitmailError]]:
+    """Yield the classes that are raised: all but the root and the branches."""
+    for _, found in inspect.getmembers(errors, inspect.isclass):
+        if issubclass(found, GitmailError) and found not in (GitmailError, *BRANCHES):
+            yield found
+
+
+def test_each_error_has_an_example_here() -> None:
+    """The tests below speak of every class there is."""
+    assert {type(example) for example in EXAMPLES} == {*leaves()}
+
+
+def test_codes_are_unique_words() -> None:
+    """A caller can rely on a code to mean one thing."""
+    codes = [found.code for found in leaves()]
+
+    assert len({*codes}) == len(codes)
+    assert all(re.fullmatch(r"[a-z]+(_[a-z]+)*", code) for code in codes)
+    assert "error" not in codes
+
+
+@pytest.mark.parametrize("found", [*leaves()], ids=lambda found: found.code)
+def test_each_error_is_of_one_branch_and_no_built_in(found: type[GitmailError]) -> None:
+    """The branch says what to do now and decides the exit code."""
+    branches = [branch for branch in BRANCHES if issubclass(found, branch)]
+
+    assert len(branches) == 1
+    assert found.exit_code == BRANCHES[branches[0]]
+    assert found.__mro__[-4:] == (GitmailError, Exception, BaseException, object)
+
+
+def test_the_tree_is_drawn_as_it_is() -> None:
+    """The picture at the top of the module shows every class under its branch."""
+    drawn: dict[str, set[str]] = {}
+    branch = ""
+    for line in (errors.__doc__ or "").splitlines():
+        names = re.findall(r"\w+Error", line)
+        if line.startswith(("|- ", "'- ")):
+            branch = names[0]
+            drawn[branch] = set()
+        elif branch:
+            drawn[branch].update(names)
+
+    assert drawn == {
+        branch.__name__: {f.__name__ for f in leaves() if issubclass(f, branch)}
+        for branch in BRANCHES
+    }
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.code)
+def test_an_error_speaks_in_one_line_and_in_data(example: GitmailError) -> None:
+    """The message needs no context, the hint is a command, the data are JSON."""
+    assert str(example) == example.message
+    assert "\n" not in example.message
+    assert not example.message.endswith(".")
+    assert example.hint is None or not example.hint.endswith(".")
+    assert json.loads(json.dumps(example.details)) == example.details
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: errors.InvalidFileError(LONG),
+        lambda: errors.InvalidArgumentError("limit", LONG, "a number"),
+        lambda: errors.InvalidNameError("agent name", LONG, "short"),
+        lambda: errors.InvalidCursorError(LONG, "unknown", "it is no commit"),
+        lambda: errors.MessageNotFoundError(LONG),
+        lambda: errors.RoomNotFoundError(LONG),
+        lambda: errors.UnsupportedFormatError("/somewhere", LONG, 1),
+    ],
+)
+def test_an_error_never_repeats_a_whole_text(make: type[GitmailError]) -> None:
+    """What a caller passed is shortened, in the message and in the data."""
+    example = make()
+
+    assert len(example.message) < 300
+    assert all(len(str(value)) <= 200 for value in example.details.values())
+
+
+def test_an_error_can_be_printed_whatever_was_passed() -> None:
+    """A lone surrogate in a value does not break the error about it."""
+    example = errors.InvalidNameError("agent name", "a\ud800", "1 to 63 of a-z")
+
+    assert "a\\ud800" in example.message.encode("utf-8").decode()
+
+
+def test_an_invalid_file_is_named_with_its_line() -> None:
+    """Where the path is not known, the message speaks of the file."""
+    assert str(InvalidFileError("no key", line=2)).startswith("the file, line 2: ")
+    assert "a.md, line 1" in str(InvalidFileError("no key", path="a.md"))
