@@ -14,7 +14,6 @@ from pathlib import Path
 from statistics import median
 
 from gitmail import Mailbox
-from gitmail.mailbox.agent import Agent
 from gitmail.records.message import parse_message
 from gitmail.store.repository import Repository
 from tests.benchmarks import children
@@ -25,8 +24,8 @@ from tests.benchmarks.floors import (
     run_code,
     write_plainly,
 )
+from tests.benchmarks.mail import draft, fill, make_mailbox, post
 
-WORDS = (Path(__file__).parent / "floors.py").read_text().split()
 SMALL = 100
 
 
@@ -163,7 +162,6 @@ class Bench:
         imports = "import dulwich.repo, yaml, filelock, sqlite3"
         code = "import sys; from gitmail.__main__ import main; main()"
         words = ("--mailbox", str(self.small.path), "--as", "reader", "poll")
-        code += "" if words else ""
         quiet = f"import os; os.dup2(os.open(os.devnull, 1), 1); {code}"
         ours, floor = medians(
             15, lambda _: run_code(quiet, *words), lambda _: run_code(imports)
@@ -227,35 +225,6 @@ def show(
     """Print one row; times in ms after scaling."""
     a, b = median(ours) * scale, median(floors) * scale
     print(f"{name:<52} {a:>9.2f} ms {b:>9.2f} ms {a / b:>7.2f}  {must}", flush=True)
-
-
-def make_mailbox(folder: Path) -> Mailbox:
-    """Return a new mailbox with three agents."""
-    mailbox = Mailbox.init(folder)
-    for name in ("builder", "reviewer", "reader"):
-        mailbox.register(name)
-    return mailbox
-
-
-def draft(number: int) -> dict[str, object]:
-    """Return a message of about 300 bytes."""
-    words = (WORDS[(number * 7 + i * i) % len(WORDS)] for i in range(60))
-    body = f"{number} {' '.join(words)}"[:300]
-    return {"to": ["reviewer"], "subject": f"Message {number}", "body": body}
-
-
-def post(agent: Agent, number: int) -> None:
-    """Send one message."""
-    agent.send(**draft(number))  # type: ignore[arg-type]
-
-
-def fill(mailbox: Mailbox, count: int) -> None:
-    """Put messages into a mailbox, and fifty that are pending for `reader`."""
-    builder = mailbox.agent("builder")
-    for start in range(0, count, 10_000):
-        builder.send_many([draft(start + i) for i in range(min(10_000, count))])
-    builder.send_many([draft(i) | {"to": ["reader"]} for i in range(50)])
-    mailbox.store.housekeeping()
 
 
 if __name__ == "__main__":

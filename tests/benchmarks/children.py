@@ -1,17 +1,27 @@
 """Benchmarks that need other processes; each child runs a function of this module."""
 
 import json
+import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
+from statistics import median
+
+import anyio
+from watchfiles import watch
+
+from gitmail import Mailbox
+from gitmail.config import load
+from gitmail.store.refs import Branch
+from tests.benchmarks.mail import post
 
 ROOT = Path(__file__).parents[2]
 
 
 def child(function: str, *words: object) -> "subprocess.Popen[str]":
     """Start a process that runs a function of this module."""
-    code = f"import sys; from tests.benchmarks import children as c; c.{function}(*sys.argv[1:])"
+    code = f"import sys, tests.benchmarks.children as c; c.{function}(*sys.argv[1:])"
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, words)],
         cwd=ROOT,
@@ -23,8 +33,6 @@ def child(function: str, *words: object) -> "subprocess.Popen[str]":
 
 def wake_ms(mailbox: Path, count: int) -> list[float]:
     """Return how long after each commit of another process a wait returned."""
-    from gitmail import Mailbox
-
     sender = child("send_on_demand", mailbox)
     found = []
     with Mailbox.open(mailbox) as box:
@@ -42,9 +50,6 @@ def wake_ms(mailbox: Path, count: int) -> list[float]:
 
 def send_on_demand(mailbox: str) -> None:
     """For each line on standard input: sleep, send, and say when it was committed."""
-    from gitmail import Mailbox
-    from gitmail.store.refs import Branch
-
     moved = []
     move = Branch.move
 
@@ -63,8 +68,6 @@ def send_on_demand(mailbox: str) -> None:
 
 def bare_wake_ms(folder: Path, count: int) -> list[float]:
     """Return how long after each rename by another process watchfiles woke us."""
-    from watchfiles import watch
-
     folder.mkdir()
     renamer = child("rename_on_demand", folder)
     found = []
@@ -110,8 +113,6 @@ def rate(mailbox: Path, processes: int, count: int) -> float:
     elapsed = time.perf_counter() - start
     for sender in senders:
         finish(sender)
-    from gitmail import Mailbox
-
     with Mailbox.open(mailbox) as box:
         total = box.status().message_count
     if total != processes * count:
@@ -122,9 +123,6 @@ def rate(mailbox: Path, processes: int, count: int) -> float:
 
 def send_many_times(mailbox: str, count: str) -> None:
     """Say that we are ready, wait for a line, send, and say that it is done."""
-    from gitmail import Mailbox
-    from tests.benchmarks.__main__ import post
-
     with Mailbox.open(mailbox) as box:
         agent = box.agent("builder")
         agent.poll()
@@ -145,10 +143,6 @@ def rebuild(mailbox: Path) -> tuple[float, float]:
 
 def rebuild_once(mailbox: str) -> None:
     """Delete the index, make it anew, and say how long that took."""
-    import resource
-
-    from gitmail import Mailbox
-
     for file in (Path(mailbox) / ".git" / "gitmail").glob("index.sqlite*"):
         file.unlink()
     start = time.perf_counter()
@@ -165,6 +159,43 @@ def tool_ms(mailbox: Path, count: int) -> tuple[list[float], list[float]]:
     ours, floors = json.loads(answer(run))
     finish(run)
     return ours, floors
+
+
+def call_tools(mailbox: str, count: str) -> None:
+    """Call message_poll and a tool that does nothing in turn, and say how long each."""
+    # Half a second that the other children need not wait for.
+    from mcp import StdioServerParameters  # noqa: PLC0415
+    from mcp.client import Client  # noqa: PLC0415
+
+    code = "import sys, tests.benchmarks.children as c; c.serve_with_noop(sys.argv[1])"
+    server = StdioServerParameters(
+        command=sys.executable, args=["-c", code, mailbox], cwd=ROOT
+    )
+
+    async def run() -> None:
+        times: dict[str, list[float]] = {"message_poll": [], "no_op": []}
+        async with Client(server) as client:
+            for name in list(times) * int(count):
+                start = time.perf_counter()
+                await client.call_tool(name, {})
+                times[name].append((time.perf_counter() - start) * 1e3)
+        ours, floor = (median(row) for row in times.values())
+        print(json.dumps([[ours], [floor]]), flush=True)
+
+    anyio.run(run)
+
+
+def serve_with_noop(mailbox: str) -> None:
+    """Serve the mailbox's tools and one that does nothing."""
+    from gitmail.mcp_server import serve  # noqa: PLC0415
+    from gitmail.mcp_server.arguments import Nothing  # noqa: PLC0415
+    from gitmail.mcp_server.tools import TOOLS, Tool  # noqa: PLC0415
+
+    async def nothing(*_: object) -> dict[str, object]:
+        return {}
+
+    noop = Tool(name="no_op", description="Nothing", arguments=Nothing, run=nothing)
+    serve(load(mailbox=mailbox, agent="reader"), tools=[*TOOLS, noop])
 
 
 def ask(process: "subprocess.Popen[str]", line: str) -> None:
