@@ -15,6 +15,7 @@ from gitmail.errors import (
     InvalidArgumentError,
     NameInUseError,
     NoIdentityError,
+    StorageError,
 )
 from gitmail.mailbox.values import Registered
 from gitmail.mcp_server.answers import HINTS
@@ -151,10 +152,11 @@ class Caller:
         return self._mailbox
 
     def _identity(self) -> AgentName | None:
-        """Return the name to act for; a fixed one is held, or else shared."""
+        """Return the name to act for; a fixed one is held where that can be."""
         if self._name is None and self.settings.agent:
             self._name = parse_agent_name(self.settings.agent)
-            with suppress(NameInUseError):
+            # A name that is shared or cannot be written down is no obstacle to reading.
+            with suppress(NameInUseError, StorageError):
                 self._open().liveness.hold(self._name)
         return self._name
 
