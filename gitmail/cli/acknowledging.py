@@ -30,7 +30,8 @@ def run_ack(shell: Shell) -> int:
     acked = shell.agent.ack(args.messages, stage=args.stage, note=args.note)
     shell.has_written = acked.commit is not None
     shell.show(
-        lambda: late.plain.acked(acked), lambda: late.text.acked(acked, shell.look)
+        lambda: late.plain.acked(acked),
+        lambda: late.deliveries.acked(acked, shell.look),
     )
     return 0 if any(r.outcome in _DONE for r in acked.results) else 1
 
@@ -40,6 +41,6 @@ def run_receipts(shell: Shell) -> int:
     receipts = shell.agent.receipts(shell.args.message)
     shell.show(
         lambda: late.plain.receipts(receipts),
-        lambda: late.text.receipts(receipts, shell.look),
+        lambda: late.deliveries.receipts(receipts, shell.look),
     )
     return 0

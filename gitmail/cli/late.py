@@ -11,12 +11,22 @@ if TYPE_CHECKING:
     from gitmail import config
     from gitmail.cli import logs
     from gitmail.mailbox import mailbox
-    from gitmail.render import people, plain, terminal, text
+    from gitmail.render import deliveries, people, plain, terminal, text
 
-__all__ = ["config", "logs", "mailbox", "people", "plain", "terminal", "text"]
+__all__ = [
+    "config",
+    "deliveries",
+    "logs",
+    "mailbox",
+    "people",
+    "plain",
+    "terminal",
+    "text",
+]
 
 _HOMES = {
     "config": "gitmail.config",
+    "deliveries": "gitmail.render.deliveries",
     "logs": "gitmail.cli.logs",
     "mailbox": "gitmail.mailbox.mailbox",
     "people": "gitmail.render.people",

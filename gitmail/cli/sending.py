@@ -106,7 +106,7 @@ def _send_batch(shell: Shell) -> int:
     shell.has_written = any(each.commit for each in sent)
     shell.show(
         lambda: late.plain.sent_many(sent),
-        lambda: late.text.sent_many(sent, shell.look),
+        lambda: late.deliveries.sent_many(sent, shell.look),
     )
     return 0
 
@@ -134,7 +134,9 @@ def _addresses(said: list[str] | None) -> str | None:
 
 def _show(shell: Shell, sent: "Sent") -> int:
     shell.has_written = sent.commit is not None
-    shell.show(lambda: late.plain.sent(sent), lambda: late.text.sent(sent, shell.look))
+    shell.show(
+        lambda: late.plain.sent(sent), lambda: late.deliveries.sent(sent, shell.look)
+    )
     return 0
 
 

@@ -15,13 +15,14 @@ from gitmail.render.terminal import (
     Look,
     Style,
     block,
+    count,
     flat,
     indented,
     line,
+    short,
     shown,
     table,
 )
-from gitmail.render.text import count, seen, short
 
 _HEADINGS = ("NAME", "KIND", "SEEN", "PENDING", "TEAMS", "RUNS ON", "ABOUT")
 _LISTED = 20
@@ -154,7 +155,7 @@ def _problems(title: str, files: Sequence[tuple[str, str]], look: Look) -> list[
 
 
 def _presence(value: Entry, look: Look) -> str:
-    when = seen(value.last_seen, look)
+    when = look.seen(value.last_seen)
     return ", ".join(filter(None, [str(value.availability), when]))
 
 

@@ -13,6 +13,7 @@ from gitmail.render.fence import visible
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
 _UNSHOWN = re.compile("[\r\u00ad\u061c\u180e\ufff9-\ufffb\ud800-\udfff]")
 _BREAKS = re.compile("[\n\t]")
+_DIGITS = 10
 _WIDTHLESS = ("Mn", "Me", "Cf")
 _SHORTEST_CLIP = 16
 
@@ -68,6 +69,10 @@ class Look:
             return "just now"
         return f"{minutes} min ago" if minutes < 60 else f"{minutes // 60} h ago"  # noqa: PLR2004 - minutes of an hour
 
+    def seen(self, moment: datetime | None) -> str:
+        """Return when somebody was last seen."""
+        return f"seen {self.age(moment)}" if moment else ""
+
     def moment(self, moment: datetime) -> str:
         """Return a time in full, with how long ago it was where that is not long."""
         full = f"{moment:%Y-%m-%d %H:%M:%S} UTC"
@@ -81,6 +86,16 @@ def short_time(moment: datetime, now: datetime) -> str:
         return f"{moment:%Y-%m-%d}"
     month = _MONTHS[3 * moment.month - 3 : 3 * moment.month]
     return f"{moment.day:2} {month} {moment:%H:%M}"
+
+
+def short(text: str) -> str:
+    """Return an id cut to what people read and commands accept."""
+    return line(text[:_DIGITS])
+
+
+def count(number: int, what: str) -> str:
+    """Return a number with its noun."""
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def shown(text: str) -> str:

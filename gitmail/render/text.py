@@ -4,20 +4,8 @@ All text that somebody wrote goes through `line`, `flat` or `shown`.
 """
 
 from collections.abc import Sequence
-from datetime import datetime
 
-from gitmail.mailbox.values import (
-    Acked,
-    AckOutcome,
-    AckResult,
-    Conversation,
-    Delivery,
-    Item,
-    Page,
-    ReceiptLine,
-    Receipts,
-    Sent,
-)
+from gitmail.mailbox.values import Conversation, Item, Page
 from gitmail.records.message import Importance, Kind
 from gitmail.records.receipt import Stage
 from gitmail.render.terminal import (
@@ -25,56 +13,25 @@ from gitmail.render.terminal import (
     Look,
     Style,
     block,
+    cells,
     clip,
+    count,
     flat,
     indented,
     line,
+    short,
     shown,
     table,
 )
 
-_DIGITS = 10
 _INDENT = "    "
+_LONGEST_WHO = 32
 _IMPORTANCE_STYLES = {
     Importance.LOW: Style.DIM,
     Importance.NORMAL: Style.PLAIN,
     Importance.HIGH: Style.WARNING,
     Importance.URGENT: Style.ALARM,
 }
-
-
-def short(text: str) -> str:
-    """Return an id cut to what people read and commands accept."""
-    return line(text[:_DIGITS])
-
-
-def sent(value: Sent, look: Look) -> str:
-    """Return the answer to a send or reply."""
-    message = value.message.message
-    title = line(message.title)
-    if value.is_replayed:
-        head = f"Already sent with this request id, nothing was written: {message.id}"
-    else:
-        head = f"Sent {message.id}"
-    lines = [head, f"  {look.paint(clip(title, look.width), Style.BOLD)}"]
-    return "\n".join(lines + _deliveries(value.deliveries, look))
-
-
-def sent_many(values: Sequence[Sent], look: Look) -> str:
-    """Return the answer to a batch."""
-    new = [value for value in values if not value.is_replayed]
-    head = f"Sent {count(len(new), 'message')} in one commit"
-    if len(new) < len(values):
-        head += f"; {len(values) - len(new)} were sent before and not sent again"
-    rows = [
-        [
-            Cell(short(value.message.id), Style.WARNING),
-            Cell(", ".join(line(d.name) for d in value.deliveries), Style.NAME),
-            Cell(line(value.message.message.title)),
-        ]
-        for value in values
-    ]
-    return "\n".join([head, *table(rows, look, indent="  ")])
 
 
 def page(
@@ -98,14 +55,12 @@ def page(
 
 
 def listing(items: Sequence[Item], look: Look) -> list[str]:
-    """Return a line a message, and below it a line of what it says."""
+    """Return a line a message, and below it a line of its marks and what it says."""
     rows = [
         [
             Cell(short(each.id), Style.WARNING),
             Cell(look.age(each.message.date), Style.DIM),
-            Cell(line(each.message.sender), Style.NAME),
-            Cell(_kind(each)),
-            Cell(_marks(each), _IMPORTANCE_STYLES[each.message.importance]),
+            Cell(_who(each), Style.NAME),
             Cell(line(each.message.title), _title_style(each)),
         ]
         for each in items
@@ -113,10 +68,13 @@ def listing(items: Sequence[Item], look: Look) -> list[str]:
     lines = []
     for each, row in zip(items, table(rows, look), strict=True):
         lines.append(row)
-        says = _says(each)
-        if says:
-            width = look.width - len(_INDENT) if look.width else None
-            lines.append(_INDENT + look.paint(clip(says, width), Style.DIM))
+        marks = ", ".join(filter(None, [_kind(each), _marks(each)]))
+        marks = f"[{marks}]" if marks else ""
+        width = look.width - len(_INDENT) - cells(marks) - 1 if look.width else None
+        says = look.paint(clip(_says(each), width), Style.DIM)
+        marks = look.paint(marks, _IMPORTANCE_STYLES[each.message.importance])
+        if marks or says:
+            lines.append(_INDENT + " ".join(filter(None, [marks, says])))
     return lines
 
 
@@ -173,43 +131,6 @@ def found(query: str, values: Sequence[Item], look: Look) -> str:
     return "\n".join(listing(values, look))
 
 
-def acked(value: Acked, look: Look) -> str:
-    """Return the answer to an acknowledgement."""
-    rows = [
-        [Cell(short(r.id), Style.WARNING), Cell(_outcome(r))] for r in value.results
-    ]
-    return "\n".join(table(rows, look))
-
-
-def receipts(value: Receipts, look: Look) -> str:
-    """Return how far each recipient of a message is."""
-    rows = [
-        [
-            Cell(line(each.name), Style.NAME),
-            Cell(each.kind, Style.DIM),
-            Cell(each.state, _state_style(each.state)),
-            Cell(_since(each, look), Style.DIM),
-        ]
-        for each in value.lines
-    ]
-    lines = [f"Message {short(value.id)}"]
-    for each, row in zip(value.lines, table(rows, look, indent="  "), strict=True):
-        lines.append(row)
-        if each.note:
-            lines += indented(shown(each.note), _INDENT)
-    return "\n".join(lines)
-
-
-def count(number: int, what: str) -> str:
-    """Return a number with its noun."""
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-def seen(moment: datetime | None, look: Look) -> str:
-    """Return when somebody was last seen."""
-    return f"seen {look.age(moment)}" if moment else ""
-
-
 def _letter(each: Item, look: Look) -> list[str]:
     message = each.message
     about = [
@@ -235,19 +156,6 @@ def _body(each: Item) -> str:
     return shown(each.text or "").rstrip("\n")
 
 
-def _deliveries(deliveries: Sequence[Delivery], look: Look) -> list[str]:
-    rows = [
-        [
-            Cell(each.kind, Style.DIM),
-            Cell(line(each.name), Style.NAME),
-            Cell(each.availability),
-            Cell(seen(each.last_seen, look), Style.DIM),
-        ]
-        for each in deliveries
-    ]
-    return table(rows, look, indent="  ")
-
-
 def _about_page(value: Page, look: Look) -> list[str]:
     lines = []
     if value.expired_count:
@@ -263,6 +171,15 @@ def _about_page(value: Page, look: Look) -> list[str]:
 
 def _names(names: Sequence[str]) -> str:
     return ", ".join(line(name) for name in names)
+
+
+def _who(each: Item) -> str:
+    """Return the sender, and whom they wrote to where that is not the reader."""
+    message = each.message
+    if each.state is not None:
+        return line(message.sender)
+    names = _names((*message.to, *message.cc, *each.bcc))
+    return clip(f"{line(message.sender)} to {names}", _LONGEST_WHO)
 
 
 def _kind(each: Item) -> str:
@@ -282,11 +199,10 @@ def _marks(each: Item) -> str:
 
 
 def _title_style(each: Item) -> Style:
-    return Style.BOLD if each.state is Stage.PENDING else Style.PLAIN
-
-
-def _state_style(state: Stage) -> Style:
-    return Style.GOOD if state is Stage.ACKED else Style.PLAIN
+    if each.state is not Stage.PENDING:
+        return Style.PLAIN
+    is_urgent = each.message.importance is Importance.URGENT
+    return Style.ALARM if is_urgent else Style.BOLD
 
 
 def _says(each: Item) -> str:
@@ -298,21 +214,3 @@ def _says(each: Item) -> str:
     if each.message.subject is None and is_title_whole:
         text = "\n".join(text.strip().split("\n")[1:])
     return flat(text)
-
-
-def _outcome(result: AckResult) -> str:
-    if result.outcome is AckOutcome.UPDATED:
-        return f"{result.before} -> {result.after}"
-    if result.outcome is AckOutcome.UNCHANGED:
-        return f"unchanged, {result.after or result.before}"
-    if result.outcome is AckOutcome.NOT_FOUND:
-        return "not found: no such message for you"
-    if result.matches:
-        return f"fits several messages: {', '.join(map(line, result.matches))}"
-    return "not yours to acknowledge: you are no recipient of it"
-
-
-def _since(each: ReceiptLine, look: Look) -> str:
-    if each.acked_at and each.read_at:
-        return f"{look.age(each.acked_at)}, read {look.age(each.read_at)}"
-    return look.age(each.acked_at or each.read_at)

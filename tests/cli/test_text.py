@@ -28,7 +28,7 @@ from gitmail.records.message import Location, Message
 from gitmail.records.names import Address, AgentName, CommitId, MessageId
 from gitmail.records.profile import Profile
 from gitmail.records.receipt import Stage
-from gitmail.render import people, text
+from gitmail.render import deliveries, people, text
 from gitmail.render.terminal import (
     Cell,
     Look,
@@ -139,13 +139,15 @@ def _evil_texts(look: Look) -> dict[str, str]:
         "whole page": text.page(page, look, whole=True),
         "thread": text.conversation(talk, look, "thread"),
         "room": text.conversation(talk, look, "room"),
-        "sent": text.sent(sent, look),
-        "replayed": text.sent(replace(sent, is_replayed=True), look),
-        "batch": text.sent_many([sent, sent], look),
+        "sent": deliveries.sent(sent, look),
+        "replayed": deliveries.sent(replace(sent, is_replayed=True), look),
+        "batch": deliveries.sent_many([sent, sent], look),
         "found": text.found(EVIL, [replace(item, excerpt=EVIL)], look),
         "found nothing": text.found(EVIL, [], look),
-        "acked": text.acked(Acked(results=results, commit=None), look),
-        "receipts": text.receipts(Receipts(id=MessageId(_OID), lines=(receipt,)), look),
+        "acked": deliveries.acked(Acked(results=results, commit=None), look),
+        "receipts": deliveries.receipts(
+            Receipts(id=MessageId(_OID), lines=(receipt,)), look
+        ),
         "log": people.log([log], look),
         "status": people.status(status, look),
         "init": people.initialised(status, is_new=True),
@@ -312,7 +314,7 @@ def test_an_acknowledgement_says_what_became_of_each_id(
         after=Stage.ACKED,
         matches=matches,
     )
-    row = text.acked(Acked(results=(result,), commit=None), PLAIN)
+    row = deliveries.acked(Acked(results=(result,), commit=None), PLAIN)
 
     assert row.startswith(f"0123456789  {said}")
 
