@@ -1,13 +1,14 @@
 """The branch: read it, and move it by compare-and-set as git's own programs do.
 
-Git locks a ref by creating `<ref>.lock` and publishes by renaming it. Ours is created
-as a hard link to a file of gitmail's own, so that the lock a killed writer left can be
-told from one that a running git holds, and is taken away by the next writer.
+Git locks a ref by creating `<ref>.lock` and publishes by renaming it. Ours is a hard
+link to one of two slots, files of gitmail's own that take turns. So the lock that a killed
+writer left can be told from one that a running git holds, and is taken away by the next
+writer; and no file is made or freed with each commit, for which ext4 takes 0.2 to 3 ms
+where it was done many times in the last seconds, and 0.03 ms so.
 """
 
 import os
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from gitmail.errors import CorruptMailboxError, RefLockedError
@@ -17,7 +18,7 @@ from gitmail.store.disk import (
     read_small,
     remove_quietly,
     translated,
-    write_durably,
+    write_all,
 )
 
 BRANCH = "gitmail"
@@ -41,7 +42,7 @@ class Branch:
         self._heads = str((git_dir / REF).parent)
         self._lock = f"{self._ref}.lock"
         self._packed = str(git_dir / "packed-refs")
-        self._claim = str(local_dir / "ref.claim")
+        self._slots = (str(local_dir / "ref.0"), str(local_dir / "ref.1"))
 
     @property
     def watched(self) -> tuple[Path, Path]:
@@ -73,15 +74,12 @@ class Branch:
             RefLockedError: A running git held the ref's lock for two seconds.
         """
         with translated(self._ref):
-            self._make_claim(f"{new}\n".encode())
-            try:
-                self._acquire()
-                if self.read() != old:
-                    remove_quietly(self._lock)
-                    return False
-                os.replace(self._lock, self._ref)  # the moment it happened
-            finally:
-                remove_quietly(self._claim)
+            slot = self._write_slot(f"{new}\n".encode())
+            self._acquire(slot)
+            if self.read() != old:
+                remove_quietly(self._lock)
+                return False
+            os.replace(self._lock, self._ref)  # the moment it happened
             flush_folder(self._heads)
             return True
 
@@ -96,28 +94,39 @@ class Branch:
         found = (line.split(" ", 1)[0] for line in lines if line.endswith(f" {REF}"))
         return next(found, None)
 
-    def _make_claim(self, data: bytes) -> None:
+    def _write_slot(self, data: bytes) -> str:
+        """Write the slot that is not the ref itself, and return its path."""
+        current = _inode(self._ref)
+        slot = next(s for s in self._slots if current is None or _inode(s) != current)
+        handle = os.open(slot, os.O_WRONLY | os.O_CREAT, 0o644)
         try:
-            write_durably(self._claim, data, 0o644)
-        except FileExistsError:
-            # A killed writer left it, perhaps with the lock: the writer lock, which
-            # we hold, tells that it is at work no more.
-            with suppress(FileNotFoundError):
-                if os.path.samefile(self._claim, self._lock):
-                    remove_quietly(self._lock)
-            remove_quietly(self._claim)
-            write_durably(self._claim, data, 0o644)
+            write_all(handle, data)
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+        return slot
 
-    def _acquire(self) -> None:
+    def _acquire(self, slot: str) -> None:
         deadline = time.monotonic() + _PATIENCE_S
         while True:
             try:
-                os.link(self._claim, self._lock)
+                os.link(slot, self._lock)
             except FileNotFoundError:
                 os.makedirs(self._heads)
             except FileExistsError:
-                if time.monotonic() > deadline:
+                if _inode(self._lock) in map(_inode, self._slots):
+                    # A killed writer's: the writer lock, which we hold, tells so.
+                    remove_quietly(self._lock)
+                elif time.monotonic() > deadline:
                     raise RefLockedError(self._lock) from None
-                time.sleep(_PAUSE_S)
+                else:
+                    time.sleep(_PAUSE_S)
             else:
                 return
+
+
+def _inode(path: str) -> int | None:
+    try:
+        return os.stat(path).st_ino
+    except FileNotFoundError:
+        return None
