@@ -1,10 +1,10 @@
 """The branch: read it, and move it by compare-and-set as git's own programs do.
 
 Git locks a ref by creating `<ref>.lock` and publishes by renaming it. Ours is a hard
-link to one of two slots, files of gitmail's own that take turns. So the lock that a killed
-writer left can be told from one that a running git holds, and is taken away by the next
-writer; and no file is made or freed with each commit, for which ext4 takes 0.2 to 3 ms
-where it was done many times in the last seconds, and 0.03 ms so.
+link to one of two slots, files of gitmail's own that take turns. So the lock that a
+killed writer left can be told from one that a running git holds, and is taken away by
+the next writer. And no commit makes or frees a file: where that was done many times in
+the last seconds, ext4 takes 0.2 to 3 ms for it, and 0.03 ms so.
 """
 
 import os
