@@ -1,8 +1,10 @@
 """The parser of the command line: global options anywhere, errors with a code."""
 
 import argparse
+import re
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
+from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
 from gitmail.errors import InvalidInputError
@@ -13,7 +15,9 @@ if TYPE_CHECKING:
 Run = Callable[["Shell"], int]
 """A command: it works with a shell and returns the exit code."""
 N = TypeVar("N")
-_SECOND = 2
+
+# As argparse has it: a lone dash, a negative number and a text with spaces are none.
+_UNKNOWN_OPTION = re.compile(r"-(?!\d+$|\d*\.\d+$)[^ ]+")
 
 _DESCRIPTION = """\
 A mailbox for coding agents, kept as Markdown in a git repository beside the project.
@@ -64,32 +68,43 @@ class Parser(argparse.ArgumentParser):
 
 
 class _CommandParser(Parser):
-    """A command's parser: options may also stand between the positionals."""
-
-    _after: list[str] | None = None  # what follows `--`, while parsing
-    _passes = 0
+    """A command's parser: options may also stand after and between the positionals."""
 
     def parse_known_args(  # type: ignore[override]  # the stubs overload on a default
         self, args: Sequence[str] | None = None, namespace: N | None = None
     ) -> tuple[N | argparse.Namespace, list[str]]:
-        given = list(args or ())
-        if self._after is not None:
-            # Inside, argparse calls this for the options, then for the positionals; its
-            # pass for the options would swallow `--`.
-            self._passes += 1
-            last = (
-                ["--", *self._after] if self._passes == _SECOND and self._after else []
-            )
-            return super().parse_known_args(given + last, namespace)
-        cut = given.index("--") if "--" in given else len(given)
-        self._after, self._passes = given[cut + 1 :], 0
-        try:
-            found, extras = self.parse_known_intermixed_args(given[:cut], namespace)
-        finally:
-            self._after = None
+        found, extras = super().parse_known_args(
+            self._options_first(args or ()), namespace
+        )
         if extras:  # here, since the parser above would point to its own help
-            self.error(f"not understood: {' '.join(extras)}")
+            unknown = [each for each in extras if each != "--"]
+            self.error(f"not understood: {' '.join(unknown)}")
         return found, extras
+
+    def _options_first(self, args: Sequence[str]) -> list[str]:
+        """Return the arguments in the one order that argparse has no trouble with.
+
+        It gives an absent BODY to `reply MESSAGE --to A BODY` before it sees the rest.
+        """
+        options: list[str] = []
+        positionals: list[str] = []
+        rest = iter(args)
+        for each in rest:
+            if each == "--":
+                positionals += rest
+            elif self._is_option(each):
+                options.append(each)
+                action = self._option_string_actions.get(each)
+                if action is not None and action.nargs is None:
+                    options += islice(rest, 1)
+            else:
+                positionals.append(each)
+        return [*options, "--", *positionals] if positionals else options
+
+    def _is_option(self, text: str) -> bool:
+        if text.split("=", 1)[0] in self._option_string_actions:
+            return True
+        return bool(_UNKNOWN_OPTION.fullmatch(text))
 
 
 class Commands:

@@ -133,3 +133,14 @@ def test_an_empty_batch_sends_nothing_and_is_no_error(cli: CommandLine) -> None:
     answer = cli.ok("--as", "builder", "send", "--batch", "-", stdin="\n")
 
     assert answer == {"sent": []}
+
+
+def test_a_person_who_types_the_body_is_told_that_it_is_read_to_its_end(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that waits for the keyboard says so, on standard error."""
+    monkeypatch.setattr("gitmail.cli.streams.is_terminal", lambda _: True)
+    ran = cli("--json", "--as", "builder", "send", "--to", "reviewer", stdin="Typed.")
+
+    assert _whole(cli, ran.json["message"]["id"]) == "Typed."
+    assert ran.err.startswith("gitmail: reading the text from the terminal")

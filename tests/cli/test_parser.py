@@ -1,0 +1,70 @@
+"""Where options and arguments may stand."""
+
+import itertools
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import CommandLine
+
+_OPTIONS = (["--as", "reviewer"], ["--json"], ["--importance=low"])
+
+
+@pytest.mark.parametrize(
+    "parts", list(itertools.permutations([*_OPTIONS, ["MESSAGE"], ["BODY"]]))
+)
+def test_options_stand_before_between_and_after_the_arguments(
+    parts: tuple[list[str], ...], cli: CommandLine, send: Callable[..., str]
+) -> None:
+    """Any order that keeps MESSAGE before BODY means the same."""
+    message = send()
+    flat = list(itertools.chain(*parts))
+    if flat.index("MESSAGE") > flat.index("BODY"):
+        flat = [{"MESSAGE": "BODY", "BODY": "MESSAGE"}.get(x, x) for x in flat]
+    reply = cli("reply", *[message if x == "MESSAGE" else x for x in flat]).json
+
+    assert reply["message"]["reply_to"] == message
+    assert (reply["message"]["from"], reply["message"]["importance"]) == (
+        "reviewer",
+        "low",
+    )
+    assert cli.ok("--as", "builder", "read", reply["message"]["id"])["message"][
+        "body"
+    ] == ("BODY")
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["poll", "--limt", "5"], "--limt 5"),
+        (["poll", "extra"], "extra"),
+        (["whois", "a", "b", "--json=1"], "argument --json"),
+        (["send", "--to", "a", "two", "words"], "words"),
+        (["poll", "--lim", "5"], "--lim 5"),
+        (["wait", "--limit"], "argument --limit"),
+    ],
+)
+def test_what_is_not_understood_is_named(
+    argv: list[str], said: str, cli: CommandLine
+) -> None:
+    """Options are never guessed from their first letters."""
+    ran = cli(*argv)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert said in ran.err
+    assert f"See: gitmail {argv[0]} --help" in ran.err
+
+
+@pytest.mark.parametrize(
+    "body", ["-5", "-.5", "- a list", "--as in a sentence", "-", "--", "--json"]
+)
+def test_a_body_may_start_with_a_dash(body: str, cli: CommandLine) -> None:
+    """What is no option is a text, and after -- everything is."""
+    dashes = ["--"] if body in ("-", "--", "--json") else []
+    stdin = "-" if body == "-" else ""
+    sent = cli.ok(
+        "--as", "builder", "send", "--to", "reviewer", *dashes, body, stdin=stdin
+    )
+    read = cli.ok("--as", "reviewer", "read", sent["message"]["id"])
+
+    assert read["message"]["body"] == body
