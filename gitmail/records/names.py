@@ -58,7 +58,7 @@ def parse_team_name(text: str) -> str:
     Raises:
         InvalidNameError: The text is no team name.
     """
-    return _parse_name("team name", _PREFIX.sub("", text.strip(), count=1))
+    return _parse_name("team name", _PREFIX.sub("", text.strip()))
 
 
 def parse_address(text: str) -> Address:
