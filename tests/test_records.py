@@ -1,7 +1,10 @@
 """Receipts, blind copies, profiles, charters and the text that they share."""
 
-from dataclasses import replace
+import re
+from dataclasses import fields, replace
 from datetime import UTC, datetime
+from importlib.resources import files
+from textwrap import dedent
 
 import pytest
 
@@ -11,6 +14,7 @@ from gitmail.errors import (
     UnsupportedFormatError,
 )
 from gitmail.records.charter import FORMAT, Charter, parse_charter
+from gitmail.records.message import Message, parse_message
 from gitmail.records.names import Address, AgentName, MessageId
 from gitmail.records.profile import AgentKind, Profile, parse_profile
 from gitmail.records.receipt import (
@@ -33,6 +37,7 @@ from gitmail.records.text import (
 DATE = datetime(2026, 11, 30, 14, 40, tzinfo=UTC)
 ID = MessageId("7c0f5e1d9a3b4c2d8e6f7a1b0c9d8e7f6a5b4c3d")
 BUILDER = AgentName("builder")
+FORMAT_TEXT = files("gitmail").joinpath("FORMAT.md").read_text("utf-8")
 UUID = "2a1b6c1e-7f0d-4a55-9a3e-0d5b1c2e3f40"
 
 
@@ -134,6 +139,40 @@ def test_a_newer_format_is_refused_with_both_numbers() -> None:
         "found": "2",
         "supported": FORMAT,
     }
+
+
+@pytest.mark.parametrize("record", [Message, Receipt, BlindCopy, Profile, Charter])
+def test_the_written_format_names_every_key(record: type) -> None:
+    """What is written is described: FORMAT.md lists each field under its key."""
+    renamed = {"sender": "from", "is_retired": "status"}
+    bodies = {"body", "note", "description", "text", "extra"}
+    names = {renamed.get(field.name, field.name) for field in fields(record)} - bodies
+
+    described = set(re.findall(r"^    (\w+(?:, \w+)?)  ", FORMAT_TEXT, re.MULTILINE))
+
+    assert names <= {name for names in described for name in names.split(", ")}
+
+
+def test_the_written_format_reads_well_as_plain_text() -> None:
+    """`gitmail format` prints it on a terminal: short lines, a few pages."""
+    lines = FORMAT_TEXT.splitlines()
+
+    assert max(map(len, lines)) <= 88
+    assert len(lines) <= 250
+    assert FORMAT_TEXT.isascii()
+
+
+def test_the_example_of_the_written_format_follows_it() -> None:
+    """The file shown in section 2 is one that the parser takes."""
+    found = re.search(r"^    ---\n(?:(?:    .*)?\n)+", FORMAT_TEXT, re.MULTILINE)
+    assert found
+    example = dedent(found.group()).rstrip("\n") + "\n"
+    dated = example.replace("subject", "date: 2026-11-30T14:37:12Z\nsubject")
+
+    message = parse_message(dated.encode())
+
+    assert message.to == ("reviewer", "team:core")
+    assert message.body == "The body, in Markdown."
 
 
 def test_text_that_files_can_hold_passes() -> None:
