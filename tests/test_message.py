@@ -164,8 +164,9 @@ def test_a_place_with_an_odd_name_is_made_one_line() -> None:
 
     message = parse_message(replace(SENT, location=odd).data)
 
-    worktree = "w??" + "x" * (PLACE_LIMIT - 3)
-    assert message.location == Location(branch="a?b?", worktree=worktree)
+    assert message.location == odd
+    assert odd.branch == "a?b?"
+    assert odd.worktree == "w??" + "x" * (PLACE_LIMIT - 3)
 
 
 def test_a_place_without_a_name_is_left_out() -> None:

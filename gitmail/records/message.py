@@ -69,13 +69,18 @@ _RISING = {importance: rank for rank, importance in enumerate(Importance)}
 class Location:
     """Where in the project the sender worked (CAPABILITIES M10).
 
-    Names come from the project's files and may hold anything; they are made one line
-    when they are written.
+    Names come from the file system and may hold anything, even what is no text; here
+    each is one line or None.
     """
 
     branch: str | None = None
     worktree: str | None = None
     commit: str | None = None
+
+    def __post_init__(self) -> None:
+        for key in _PLACE_KEYS:
+            line = as_line(getattr(self, key) or "", PLACE_LIMIT)
+            object.__setattr__(self, key, line or None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,6 +272,5 @@ def _location(read: FieldReader) -> Location | None:
 
 
 def _location_fields(place: Location) -> dict[str, str]:
-    said = {key: getattr(place, key) or "" for key in _PLACE_KEYS}
-    lines = {key: as_line(text, PLACE_LIMIT) for key, text in said.items()}
-    return {key: line for key, line in lines.items() if line}
+    said = {key: getattr(place, key) for key in _PLACE_KEYS}
+    return {key: line for key, line in said.items() if line}
