@@ -1,15 +1,15 @@
 """One agent's view of a mailbox, with a verb for each command."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from threading import Event
 from typing import TYPE_CHECKING
 
-from gitmail.errors import GitmailError, InvalidArgumentError
-from gitmail.mailbox import acknowledging, reading, receiving, sending
-from gitmail.mailbox.draft import Draft, Names, make_draft
+from gitmail.errors import InvalidArgumentError
+from gitmail.mailbox import acknowledging, reading, receiving, searching, sending
+from gitmail.mailbox.draft import Draft, Names, make_draft, numbered
 from gitmail.mailbox.receiving import DEFAULT_LIMIT, Query, make_query
 from gitmail.mailbox.values import (
     Acked,
@@ -96,7 +96,11 @@ class Agent:
             InvalidInputError: As `send`; where there are several messages, `details`
                 has the number of the bad one as `message_number`, from 1.
         """
-        drafts = list(_numbered(messages, _new_message))
+        said = list(messages)
+        drafts = []
+        for number, each in enumerate(said, 1):
+            with numbered(number, len(said)):
+                drafts.append(_new_message(each))
         return self._send(drafts) if drafts else []
 
     def reply(
@@ -220,26 +224,37 @@ class Agent:
             raise InvalidArgumentError("timeout_s", timeout_s, rule)
         query = make_query(self._mailbox.now(), **filters)  # type: ignore[arg-type]
         started = time.monotonic()
-        page = self._look(query)
+        page = self._peek(query, ack=ack, stop=stop)
         if not page.items and timeout_s:
-            page = self._wait(query, started + timeout_s, page, stop)
-        if page.items and ack and not (stop and stop.is_set()):
-            page = self._take(query)
+            page = self._wait(query, started + timeout_s, page, ack=ack, stop=stop)
         waited_s = time.monotonic() - started
         return replace(page, waited_s=waited_s, is_timed_out=not page.items)
 
     def _wait(
-        self, query: Query, deadline: float, page: Page, stop: Event | None
+        self,
+        query: Query,
+        deadline: float,
+        page: Page,
+        *,
+        ack: bool,
+        stop: Event | None,
     ) -> Page:
         watch = self._mailbox.watch
         with watch.armed():
             while not (stop and stop.is_set()):
                 position = watch.position()
-                page = self._look(query)
+                page = self._peek(query, ack=ack, stop=stop)
                 left = deadline - time.monotonic()
                 if page.items or left <= 0:
                     break
                 watch.wait(position, left)
+        return page
+
+    def _peek(self, query: Query, *, ack: bool, stop: Event | None) -> Page:
+        """Look, and take what is there; another may have taken it in between."""
+        page = self._look(query)
+        if page.items and ack and not (stop and stop.is_set()):
+            page = self._take(query)
         return page
 
     def read(self, message: str) -> Item:
@@ -342,7 +357,7 @@ class Agent:
         Raises:
             InvalidArgumentError, InvalidNameError
         """
-        wanted = reading.make_search(
+        wanted = searching.make_search(
             query,
             sender=sender,
             recipient=recipient,
@@ -350,7 +365,9 @@ class Agent:
             order=order,
             limit=limit,
         )
-        return self._mailbox.store.read(lambda v: reading.search(v, self.name, wanted))
+        return self._mailbox.store.read(
+            lambda v: searching.search(v, self.name, wanted)
+        )
 
     def _send(self, drafts: list[Draft]) -> list[Sent]:
         mailbox = self._mailbox
@@ -381,15 +398,3 @@ def _new_message(said: Mapping[str, object]) -> Draft:
         if said.get(key) is not None:
             raise InvalidArgumentError(key, said[key], "only a reply may say it")
     return make_draft(said)
-
-
-def _numbered(
-    messages: Iterable[Mapping[str, object]],
-    make: Callable[[Mapping[str, object]], Draft],
-) -> Iterable[Draft]:
-    for number, said in enumerate(messages, 1):
-        try:
-            yield make(said)
-        except GitmailError as error:
-            error.details["message_number"] = number
-            raise

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gitmail.errors import InvalidCursorError
+from gitmail.errors import CorruptMailboxError, InvalidCursorError
 from gitmail.records.names import CommitId, MessageId
 from gitmail.store.view import View
 
@@ -45,6 +45,10 @@ class Window:
             view.index.set_fresh(_added(view, self.until, view.tip))
             return " AND m.n NOT IN temp.fresh"
         return ""
+
+    def following(self, view: View) -> "Window | None":
+        """Return the window behind this one, None where this one ends at the tip."""
+        return None if self.until == view.tip else Window(self.until, view.tip)
 
     def after(self, last: MessageId | None) -> str:
         """Return the cursor behind a page; `last` is None at the window's end."""
@@ -84,13 +88,21 @@ def _known(view: View, cursor: str, text: str) -> CommitId:
     commit = CommitId(text)
     if view.index.knows_commit(commit):
         return commit
-    if not view.repository.has(commit):
+    if not _is_commit(view, commit):
         raise InvalidCursorError(cursor, "unknown", "this mailbox has no such commit")
     if _descends(view, commit):
         reason = "it is newer than the mailbox, which was set back"
         raise InvalidCursorError(cursor, "cursor_ahead", reason)
     reason = "that commit is not in the mailbox's history"
     raise InvalidCursorError(cursor, "not_an_ancestor", reason)
+
+
+def _is_commit(view: View, commit: CommitId) -> bool:
+    try:
+        view.repository.commit(commit)
+    except CorruptMailboxError:  # missing, or a message's id that was taken for one
+        return False
+    return True
 
 
 def _descends(view: View, commit: CommitId) -> bool:
@@ -100,7 +112,9 @@ def _descends(view: View, commit: CommitId) -> bool:
         for parent in view.repository.commit(todo.pop()).parents:
             if parent == view.tip:
                 return True
-            if parent not in seen and not view.index.knows_commit(parent):
+            is_new = parent not in seen and not view.index.knows_commit(parent)
+            # git may have thrown away a part of what the branch no longer has.
+            if is_new and _is_commit(view, parent):
                 seen.add(parent)
                 todo.append(parent)
     return False

@@ -18,6 +18,7 @@ from gitmail.records.names import (
 from gitmail.records.paths import profile_path
 from gitmail.records.profile import AgentKind, Profile
 from gitmail.records.text import SUBJECT_LIMIT, check_line, check_text
+from gitmail.records.times import to_microseconds
 from gitmail.store.view import Plan, View
 
 DESCRIPTION_LIMIT = 4096
@@ -141,18 +142,22 @@ def directory(
     )
 
 
-def pending(view: View, name: AgentName) -> tuple[int, int]:
-    """Return how many messages an agent has not read, and not acknowledged."""
+def pending(view: View, name: AgentName, now: datetime) -> tuple[int, int]:
+    """Return how many messages an agent has not read, and not acknowledged.
+
+    What has expired is not counted, as no list has it.
+    """
     row = view.index.execute(
-        "SELECT ifnull(sum(stage = 0), 0), count(*) FROM mail WHERE who = ?"
-        " AND stage < 2",
-        (view.index.number_of(name),),
+        "SELECT ifnull(sum(s.stage = 0), 0), count(*) FROM mail s"
+        " CROSS JOIN message m ON m.n = s.n WHERE s.who = ? AND s.stage < 2"
+        " AND (m.expires IS NULL OR m.expires > ?)",
+        (view.index.number_of(name), to_microseconds(now)),
     ).fetchone()
     return row[0], row[1]
 
 
 def _entry(view: View, member: Member, now: datetime, live: Liveness) -> Entry:
-    unread, unacked = pending(view, member.profile.name)
+    unread, unacked = pending(view, member.profile.name, now)
     return Entry(
         profile=member.profile,
         availability=availability(member, now, live),

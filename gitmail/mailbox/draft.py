@@ -1,12 +1,13 @@
 """A message to be sent, checked as far as that needs no mailbox; pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import timedelta
 from enum import StrEnum
 from typing import TypeVar
 
-from gitmail.errors import InvalidArgumentError
+from gitmail.errors import ConflictError, InvalidArgumentError, InvalidInputError
 from gitmail.records.message import (
     REQUEST_ID_LIMIT,
     Importance,
@@ -73,9 +74,6 @@ def make_draft(said: Mapping[str, object]) -> Draft:
     values = {key: value for key, value in said.items() if value is not None}
     reply_to = _text(values, "reply_to")
     room = _text(values, "room")
-    expires_in = values.get("expires_in")
-    if expires_in is not None and not isinstance(expires_in, str | timedelta):
-        raise InvalidArgumentError("expires_in", expires_in, "text such as 2h")
     return Draft(
         body=check_text("body", _text(values, "body") or ""),
         to=addresses("to", values.get("to")),
@@ -88,10 +86,26 @@ def make_draft(said: Mapping[str, object]) -> Draft:
         topic=_line(values, "topic", LABEL_LIMIT),
         room=parse_room(room) if room is not None else None,
         request_id=_line(values, "request_id", REQUEST_ID_LIMIT, may_be_empty=False),
-        expires_in=parse_duration("expires_in", expires_in) if expires_in else None,
+        expires_in=_duration(values, "expires_in"),
         reply_to=parse_id_prefix(reply_to) if reply_to is not None else None,
         subject_prefix=_line(values, "subject_prefix", LABEL_LIMIT),
     )
+
+
+@contextmanager
+def numbered(number: int, count: int) -> Iterator[None]:
+    """Put into errors of the block which of several messages is the bad one.
+
+    Args:
+        number: From 1; `details` has it as `message_number`.
+        count: How many there are; the only one has no number.
+    """
+    try:
+        yield
+    except (InvalidInputError, ConflictError) as error:
+        if count > 1:
+            error.details["message_number"] = number
+        raise
 
 
 def addresses(field: str, value: object) -> tuple[Address, ...]:
@@ -140,6 +154,15 @@ def _flag(values: Mapping[str, object], key: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidArgumentError(key, value, "true or false")
     return value
+
+
+def _duration(values: Mapping[str, object], key: str) -> timedelta | None:
+    value = values.get(key, "")
+    if isinstance(value, timedelta) or (isinstance(value, str) and value):
+        return parse_duration(key, value)
+    if value == "":
+        return None
+    raise InvalidArgumentError(key, value, "text such as 2h")
 
 
 def _line(

@@ -1,6 +1,6 @@
 """What a caller may see, and finding it: shared by all verbs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -21,7 +21,7 @@ from gitmail.records.paths import copy_path, hour_folder
 from gitmail.records.profile import Profile, parse_profile
 from gitmail.records.receipt import BlindCopy, Stage, parse_blind_copy
 from gitmail.records.times import from_microseconds
-from gitmail.store.index import DELIVERED, Role
+from gitmail.store.index import DELIVERED, Role, thread_number
 from gitmail.store.view import View
 
 _STAGES = list(Stage)
@@ -137,6 +137,66 @@ def find(view: View, caller: AgentName, text: str) -> Found:
             stage = _STAGES[row[6]]
     n, object_id, date, part = rows[0][:4]
     return Found(n, MessageId(object_id.hex()), date, part, role, stage)
+
+
+def find_thread(view: View, caller: AgentName, text: str) -> MessageId:
+    """Return the thread of the message that an id or a prefix names.
+
+    The message may be one that the caller may not see, if it is the first of a thread
+    of which they may see another: its id is what these say of their thread.
+
+    Raises:
+        InvalidNameError, AmbiguousIdError, MessageNotFoundError: As `find`.
+    """
+    try:
+        return view.message(find(view, caller, text).id).thread_id
+    except MessageNotFoundError:
+        threads = _threads(view, caller, parse_id_prefix(text))
+        if len(threads) > 1:
+            raise AmbiguousIdError(text, _shortest(threads)) from None
+        if not threads:
+            raise
+        return threads[0]
+
+
+def _threads(view: View, caller: AgentName, prefix: str) -> list[MessageId]:
+    names = own_names(view, caller)
+    marks = ",".join("?" * len(names))
+    low, high = (thread_number(MessageId(prefix.ljust(40, d))) for d in "0f")
+    rows = view.index.execute(
+        "SELECT m.id FROM message m CROSS JOIN mail s ON s.date = m.date AND s.n = m.n"
+        f" AND s.who IN ({marks}) WHERE m.thread BETWEEN ? AND ? GROUP BY m.thread",
+        (*names, low, high),
+    ).fetchall()
+    ids = {view.message(MessageId(row[0].hex())).thread_id for row in rows}
+    return sorted(each for each in ids if each.startswith(prefix))
+
+
+def merged(rows: Iterable[Sequence[int]], me: int) -> list[Found]:
+    """Return each message once, with all that the caller's names have to do with it."""
+    found: dict[int, Found] = {}
+    for n, key, date, part, who, role, stage in rows:
+        own = _STAGES[stage] if who == me and role & DELIVERED else None
+        earlier = found.get(n)
+        found[n] = Found(
+            n,
+            MessageId(key.hex()),  # type: ignore[attr-defined]
+            date,
+            part,
+            Role(role) | (earlier.role if earlier else Role(0)),
+            own or (earlier.stage if earlier else None),
+        )
+    return list(found.values())
+
+
+def received_by(view: View, me: int, name: AgentName) -> tuple[str, list[object]]:
+    """Return a condition on mail to an agent; only a sender finds blind copies."""
+    who = view.index.number_of(name)
+    condition = (
+        "EXISTS (SELECT 1 FROM mail r WHERE r.who = ? AND r.date = m.date"
+        " AND r.n = m.n AND (r.role & 6 OR (r.role & 8 AND (m.sender = ? OR ? = ?))))"
+    )
+    return condition, [who, me, who, me]
 
 
 def item(view: View, caller: AgentName, found: Found) -> Item:

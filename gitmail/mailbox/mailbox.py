@@ -320,7 +320,9 @@ class Mailbox:
                 index.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
                 for table in ("message", "profile", "commits")
             ]
-            unread, unacked = agents.pending(view, name) if name else (None, None)
+            unread, unacked = None, None
+            if name:
+                unread, unacked = agents.pending(view, name, self.now())
             return Status(
                 path=str(self.path),
                 id=view.charter.id,

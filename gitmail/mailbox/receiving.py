@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import partial
 
 from gitmail.errors import InvalidArgumentError
 from gitmail.mailbox.acknowledging import is_blocked, receipts_for
 from gitmail.mailbox.cursor import Window, open_window
 from gitmail.mailbox.draft import choice
-from gitmail.mailbox.lookup import Found, find, item, own_names
+from gitmail.mailbox.lookup import Found, find_thread, item, own_names
 from gitmail.mailbox.values import Item, Page
 from gitmail.records.message import Importance, Kind
 from gitmail.records.names import (
@@ -48,7 +49,7 @@ class Query:
 
     Attributes:
         sender: Only mail from this agent.
-        thread: Id or prefix of a message of the thread.
+        thread: Id or prefix of the thread, or of a message of it.
         importance: Only mail at least that important.
         is_overdue: Only mail that asked for an ack over 30 minutes ago.
         is_full: Whole bodies instead of previews, within the page's budget.
@@ -132,8 +133,12 @@ def plan_taking(
         for f in found
         if f.stage is not Stage.ACKED and not is_blocked(view, caller, f, Stage.ACKED)
     ]
-    items = tuple(replace(i, state=Stage.ACKED) for i in page.items)
-    taken = replace(page, items=items)
+    risen = {f.id for f in rising}
+    items = (
+        replace(each, state=Stage.ACKED) if each.id in risen else each
+        for each in page.items
+    )
+    taken = replace(page, items=tuple(items))
     return receipts_for(view, caller, rising, Stage.ACKED, "", now, result=taken)
 
 
@@ -141,8 +146,12 @@ def _poll(
     view: View, caller: AgentName, query: Query, now: datetime
 ) -> tuple[Page, list[Found]]:
     me = own_names(view, caller)[0]
+    look = partial(_rows, view, caller, me, query, now)
     window = open_window(view, query.after)
-    rows = _rows(view, caller, me, query, window, now)
+    rows, following = look(window), window.following(view)
+    if following and not rows:
+        window, following = following, None
+        rows = look(window)
     found = [
         Found(n, MessageId(key.hex()), date, part, Role(role), _STAGES[stage])
         for n, key, date, part, role, stage in rows[: query.limit]
@@ -154,7 +163,7 @@ def _poll(
     page = Page(
         items=tuple(shown),
         cursor=window.after(shown[-1].id if shown and stopped else None),
-        has_more=stopped or window.until != view.tip,
+        has_more=stopped or bool(following and look(following)),
         is_full=is_full,
         expired_count=len(expired),
         expired=tuple(expired[-_EXPIRED_SHOWN:]),
@@ -162,13 +171,20 @@ def _poll(
     return page, found[: len(shown)]
 
 
-def fill(items: Sequence[Item], *, whole: bool) -> tuple[list[Item], bool]:
-    """Return what fits on a page, with text, and whether the budget ended it."""
+def fill(
+    items: Sequence[Item], *, whole: bool, may_shorten: bool = False
+) -> tuple[list[Item], bool]:
+    """Return what fits on a page, with text, and whether the budget ended it.
+
+    Args:
+        whole: With bodies; the first item is a preview if its body is too large.
+        may_shorten: Any other item too, instead of ending the page.
+    """
     shown: list[Item] = []
     room = PAGE_BUDGET_BYTES
     for each in items:
         listed = each.with_body() if whole else each.with_preview()
-        if whole and _size(listed) > room and not shown:
+        if whole and _size(listed) > room and (may_shorten or not shown):
             listed = each.with_preview()
         room -= _size(listed)
         if room < 0 and shown:
@@ -186,8 +202,8 @@ def _rows(
     caller: AgentName,
     me: int,
     query: Query,
-    window: Window,
     now: datetime,
+    window: Window,
 ) -> list[tuple[int, bytes, int, int, int, int]]:
     sql = (
         "SELECT m.n, m.id, m.date, m.part, s.role, s.stage FROM mail s"
@@ -232,7 +248,7 @@ def _content_conditions(
     if query.topic:
         yield "m.topic = ?", number(label_key("topic", query.topic.casefold()))
     if query.thread:
-        thread = view.message(find(view, caller, query.thread).id).thread_id
+        thread = find_thread(view, caller, query.thread)
         yield "m.thread = ?", thread_number(thread)
     if query.kind:
         yield "m.kind = ?", _KINDS.index(query.kind)

@@ -3,27 +3,27 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NoReturn
 
 from gitmail.errors import (
     FanoutTooLargeError,
     NoRecipientsError,
     NotParticipantError,
-    RequestConflictError,
     RetiredRecipientError,
     UnknownRecipientError,
 )
 from gitmail.mailbox.availability import Liveness, availability
-from gitmail.mailbox.draft import Draft
+from gitmail.mailbox.draft import Draft, numbered
+from gitmail.mailbox.folders import Folders
 from gitmail.mailbox.lookup import (
     Found,
     Member,
-    copies,
     find,
-    item,
     known_member,
     members,
     recipients_of,
 )
+from gitmail.mailbox.requests import compare, draft_of, find_request
 from gitmail.mailbox.values import Availability, Delivery, Item, Sent
 from gitmail.records.message import (
     Importance,
@@ -43,24 +43,12 @@ from gitmail.records.names import (
 from gitmail.records.paths import copy_path, hour_folder, message_path, profile_path
 from gitmail.records.receipt import BlindCopy, Stage
 from gitmail.records.text import SUBJECT_LIMIT, headline
-from gitmail.store.index import DELIVERED, Role, request_number
+from gitmail.store.index import DELIVERED, Role
 from gitmail.store.view import File, Plan, View
 
 EVERYBODY_LIMIT = 50
 """Agents that `all` may reach (CAPABILITIES A4)."""
-FOLDER_LIMIT = 200
-"""Messages in one folder, since each commit writes the folder's tree again."""
 _LISTED_IN_COMMIT = 64
-_COMPARED = (
-    "body",
-    "subject",
-    "kind",
-    "topic",
-    "room",
-    "expires_in",
-    "reply_to",
-    "ack_required",
-)
 
 
 def plan_sending(
@@ -73,7 +61,10 @@ def plan_sending(
 ) -> Plan[list[Sent]]:
     """Plan one commit that sends all drafts, or raise and send none of them."""
     batch = _Batch(view, sender, now, location)
-    outgoing = [batch.add(draft) for draft in drafts]
+    outgoing = []
+    for number, draft in enumerate(drafts, 1):
+        with numbered(number, len(drafts)):
+            outgoing.append(batch.add(draft))
     new = [sent for sent in outgoing if not sent.is_replayed]
     reach = {name for sent in outgoing for name, _ in sent.recipients}
     known = {name: _seen(batch.directory.get(name), now, live) for name in reach}
@@ -121,7 +112,7 @@ class _Batch:
         self._copies: dict[str, File] = {}
         self._by_request: dict[str, tuple[Draft, _Outgoing]] = {}
         self._tick = 0
-        self._folders = _Folders(view)
+        self._folders = Folders(view)
 
     def files(self) -> dict[str, File]:
         """Return path to record, messages before copies."""
@@ -232,23 +223,31 @@ class _Batch:
     def _members_of(self, address: Address) -> list[AgentName]:
         if _is_name(address):
             return [AgentName(address)]
+        others = self._others(address)
+        if address == EVERYBODY and len(others) > EVERYBODY_LIMIT:
+            raise FanoutTooLargeError(address, len(others), EVERYBODY_LIMIT)
+        if not others:
+            self._refuse_empty(address)
+        return others
+
+    def _others(self, address: Address) -> list[AgentName]:
+        """Return the active agents of a team, or all, but the sender."""
         team = address.removeprefix(TEAM_PREFIX)
-        found = [
+        return [
             member.profile.name
             for member in self.directory.values()
             if not member.profile.is_retired
             and (address == EVERYBODY or team in member.profile.teams)
+            and member.profile.name != self.sender
         ]
-        others = [name for name in found if name != self.sender]
-        if address == EVERYBODY and len(others) > EVERYBODY_LIMIT:
-            raise FanoutTooLargeError(address, len(others), EVERYBODY_LIMIT)
-        if not found and address != EVERYBODY:
-            teams = {t for m in self.directory.values() for t in m.profile.teams}
+
+    def _refuse_empty(self, address: Address) -> NoReturn:
+        team = address.removeprefix(TEAM_PREFIX)
+        teams = {t for m in self.directory.values() for t in m.profile.teams}
+        if address != EVERYBODY and team not in teams:
             near = [TEAM_PREFIX + t for t in similar_names(team, teams)]
             raise UnknownRecipientError([address], near)
-        if not others:
-            raise NoRecipientsError([address])
-        return others
+        raise NoRecipientsError([address])
 
     def _replayed(self, draft: Draft) -> _Outgoing | None:
         """Return what the same request sent before (CAPABILITIES S1)."""
@@ -257,49 +256,34 @@ class _Batch:
             return None
         if request_id in self._by_request:
             first, outgoing = self._by_request[request_id]
-            _compare(request_id, outgoing.message.id, _differences(first, draft))
+            compare(request_id, outgoing.message.id, first, draft)
             return replace(outgoing, is_replayed=True)
-        for found in _sent_with(self.view, self.sender, request_id):
-            known = item(self.view, self.sender, found)
-            if known.message.request_id == request_id:
-                blind = tuple(copies(self.view, self.sender, found))
-                said = _draft_of(known.message, blind)
-                _compare(request_id, known.id, _differences(said, draft))
-                return _Outgoing(known.message, blind, is_replayed=True)
-        return None
+        sent = find_request(self.view, self.sender, request_id)
+        if sent is None:
+            return None
+        message, blind = sent
+        said = replace(draft, bcc=self._reaching(draft.bcc, blind))
+        compare(request_id, message.id, draft_of(message, blind), said)
+        return _Outgoing(message, blind, is_replayed=True)
 
+    def _reaching(
+        self, addresses: Sequence[Address], blind: Sequence[BlindCopy]
+    ) -> tuple[Address, ...]:
+        """Return the addresses without those that only reach who has a copy anyway.
 
-class _Folders:
-    """Picks the folder of an hour that still has room."""
+        A copy names the one address through which its agent was reached, so an address
+        that reaches nobody else was written down nowhere.
+        """
+        agents = {copy.agent for copy in blind}
+        written = {copy.address for copy in blind}
+        return tuple(
+            address
+            for address in addresses
+            if address in written or not agents.issuperset(self._named(address))
+        )
 
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self._counts: dict[str, tuple[int, int]] = {}
-
-    def part(self, date: datetime) -> int:
-        part, count = self._current(hour_folder(date))
-        return part + 1 if count >= FOLDER_LIMIT else part
-
-    def count(self, date: datetime) -> None:
-        hour = hour_folder(date)
-        part, count = self._current(hour)
-        full = count >= FOLDER_LIMIT
-        self._counts[hour] = (part + 1, 1) if full else (part, count + 1)
-
-    def _current(self, hour: str) -> tuple[int, int]:
-        if hour not in self._counts:
-            day, _, name = hour.rpartition("/")
-            repository = self._view.repository
-            folders = repository.folder(self._view.tree, f"messages/{day}")
-            prefix = name.encode()
-            parts = [
-                (int(key[3:] or b"0"), entry[1].hex())
-                for key, entry in folders.items()
-                if key == prefix or (key[:3] == prefix + b"." and key[3:].isdigit())
-            ]
-            part, tree = max(parts, default=(0, None))
-            self._counts[hour] = part, len(repository.tree(tree)) if tree else 0
-        return self._counts[hour]
+    def _named(self, address: Address) -> list[AgentName]:
+        return [AgentName(address)] if _is_name(address) else self._others(address)
 
 
 def revived(own: Member) -> Iterator[tuple[str, File]]:
@@ -341,9 +325,15 @@ def _reply_subject(subject: str | None, draft: Draft) -> str | None:
     if subject is None:
         return None
     prefix = draft.subject_prefix or "Re:"
-    if subject.casefold().startswith(prefix.casefold()):
+    if _has_prefix(subject.casefold(), prefix.casefold()):
         return subject
-    return f"{prefix} {subject}"[:SUBJECT_LIMIT]
+    return f"{prefix} {subject}"[:SUBJECT_LIMIT].rstrip()
+
+
+def _has_prefix(subject: str, prefix: str) -> bool:
+    following = subject[len(prefix) : len(prefix) + 1]
+    is_word = not (prefix[-1:].isalnum() and following.isalnum())
+    return subject.startswith(prefix) and is_word
 
 
 def _is_name(address: Address) -> bool:
@@ -354,53 +344,3 @@ def _is_known(view: View, message: MessageId) -> bool:
     values = (bytes.fromhex(message),)
     rows = view.index.execute("SELECT 1 FROM message WHERE id = ?", values)
     return rows.fetchone() is not None
-
-
-def _sent_with(view: View, sender: AgentName, request_id: str) -> list[Found]:
-    rows = view.index.execute(
-        "SELECT n, id, date, part FROM message WHERE request = ? ORDER BY date, id",
-        (request_number(sender, request_id),),
-    )
-    return [
-        Found(n, MessageId(object_id.hex()), date, part, Role.SENDER, None)
-        for n, object_id, date, part in rows
-        if view.message(MessageId(object_id.hex())).sender == sender
-    ]
-
-
-def _draft_of(message: Message, blind: Sequence[BlindCopy]) -> Draft:
-    """Return the draft that the message was made from."""
-    elapsed = message.expires - message.date if message.expires else None
-    return Draft(
-        body=message.body,
-        to=message.to,
-        cc=message.cc,
-        bcc=tuple(dict.fromkeys(copy.address for copy in blind)),
-        subject=message.subject,
-        kind=message.kind,
-        importance=message.importance,
-        ack_required=message.ack_required,
-        topic=message.topic,
-        room=message.room,
-        expires_in=elapsed,
-        reply_to=message.reply_to,
-    )
-
-
-def _differences(first: Draft, again: Draft) -> list[str]:
-    """Return the names of the fields in which two requests differ."""
-    found = [k for k in _COMPARED if getattr(first, k) != getattr(again, k)]
-    found += [
-        k
-        for k in ("to", "cc", "bcc")
-        if set(getattr(first, k)) != set(getattr(again, k))
-    ]
-    normal = Importance.NORMAL
-    if (first.importance or normal) != (again.importance or normal):
-        found.append("importance")
-    return found
-
-
-def _compare(request_id: str, message: MessageId, differences: list[str]) -> None:
-    if differences:
-        raise RequestConflictError(request_id, message, differences)

@@ -1,0 +1,152 @@
+"""Full-text search: all words, in mail that the caller may see (CAPABILITIES R14)."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from unicodedata import combining, normalize
+
+from gitmail.errors import InvalidArgumentError
+from gitmail.mailbox.draft import choice
+from gitmail.mailbox.lookup import item, merged, own_names, received_by
+from gitmail.mailbox.receiving import check_limit
+from gitmail.mailbox.values import Item
+from gitmail.records.message import Kind
+from gitmail.records.names import AgentName, parse_agent_name
+from gitmail.store.index import searchable
+from gitmail.store.view import View
+
+_KINDS = list(Kind)
+# Letters to Unicode, but not to SQLite, which would find two words in one.
+_NO_LETTERS = "\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3"
+_WORD = re.compile(rf"[^\W_{_NO_LETTERS}]+")
+_EXCERPT_BEFORE, _EXCERPT_LENGTH = 60, 240
+_MOST_WORDS = 32
+
+
+class Order(StrEnum):
+    """In which order a search lists what it found."""
+
+    RECENT = "recent"
+    BEST = "best"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Search:
+    """What a search asks for, checked.
+
+    Attributes:
+        words: All of them must stand in the subject or the body.
+    """
+
+    words: tuple[str, ...]
+    sender: AgentName | None = None
+    recipient: AgentName | None = None
+    kind: Kind | None = None
+    order: Order = Order.RECENT
+    limit: int = 20
+
+
+def make_search(
+    query: str,
+    *,
+    sender: str | None = None,
+    recipient: str | None = None,
+    kind: str | None = None,
+    order: str | None = None,
+    limit: int = 20,
+) -> Search:
+    """Return a checked search; `from:`, `to:` and `kind:` may stand in the query.
+
+    Raises:
+        InvalidInputError: A value is not accepted, or no word is left.
+    """
+    said = {"from": sender, "to": recipient, "kind": kind}
+    rest = []
+    for part in query.split():
+        key, colon, value = part.partition(":")
+        if colon and value and key.lower() in said:
+            said[key.lower()] = value
+        else:
+            rest.append(part)
+    words = _WORD.findall(normalize("NFC", " ".join(rest)))
+    if not words or len(words) > _MOST_WORDS:
+        rule = f"1 to {_MOST_WORDS} words, all of which must occur"
+        raise InvalidArgumentError("query", query, rule)
+    return Search(
+        words=tuple(words),
+        sender=parse_agent_name(said["from"]) if said["from"] else None,
+        recipient=parse_agent_name(said["to"]) if said["to"] else None,
+        kind=choice("kind", Kind, said["kind"]),
+        order=choice("order", Order, order) or Order.RECENT,
+        limit=check_limit(limit),
+    )
+
+
+def search(view: View, caller: AgentName, wanted: Search) -> list[Item]:
+    """Return what has all the words and the caller may see (CAPABILITIES R14)."""
+    names = own_names(view, caller)
+    marks = ",".join("?" * len(names))
+    sql = (
+        "SELECT m.n FROM words CROSS JOIN message m ON m.n = words.rowid"
+        " WHERE words MATCH ? AND EXISTS (SELECT 1 FROM mail s WHERE s.date = m.date"
+        f" AND s.n = m.n AND s.who IN ({marks}))"
+    )
+    match = " AND ".join(f'"{word}"' for word in wanted.words)
+    values: list[object] = [match, *names]
+    if wanted.sender:
+        sql += " AND m.sender = ?"
+        values.append(view.index.number_of(wanted.sender))
+    if wanted.recipient:
+        condition, more = received_by(view, names[0], wanted.recipient)
+        sql += f" AND {condition}"
+        values += more
+    if wanted.kind:
+        sql += " AND m.kind = ?"
+        values.append(_KINDS.index(wanted.kind))
+    # The row number rises as mail arrives, and needs no sorting of all that fits.
+    is_recent = wanted.order is Order.RECENT
+    sql += f" ORDER BY {'words.rowid DESC' if is_recent else 'rank'} LIMIT ?"
+    rows = view.index.execute(sql, (*values, wanted.limit)).fetchall()
+    hits = [_hit(view, caller, names, row[0], wanted.words) for row in rows]
+    if is_recent:
+        hits.sort(key=lambda each: (each.message.date, each.id), reverse=True)
+    return hits
+
+
+def _hit(
+    view: View,
+    caller: AgentName,
+    names: Sequence[int],
+    n: int,
+    words: Sequence[str],
+) -> Item:
+    marks = ",".join("?" * len(names))
+    rows = view.index.execute(
+        "SELECT m.n, m.id, m.date, m.part, s.who, s.role, s.stage FROM message m"
+        " CROSS JOIN mail s ON s.date = m.date AND s.n = m.n"
+        f" WHERE m.n = ? AND s.who IN ({marks})",
+        (n, *names),
+    ).fetchall()
+    found = item(view, caller, merged(rows, names[0])[0])
+    return replace(found, excerpt=_excerpt(searchable(found.message), words))
+
+
+def _excerpt(text: str, words: Sequence[str]) -> str:
+    """Return the surroundings of the first word found, words between « and »."""
+    wanted = {_fold(word) for word in words}
+    spans = [m.span() for m in _WORD.finditer(text) if _fold(m.group()) in wanted]
+    start = max(0, spans[0][0] - _EXCERPT_BEFORE) if spans else 0
+    end = min(len(text), start + _EXCERPT_LENGTH)
+    pieces, position = ["…" if start else ""], start
+    for a, b in spans:
+        if b <= end:
+            pieces += [text[position:a], "«", text[a:b], "»"]
+            position = b
+    pieces += [text[position:end], "…" if end < len(text) else ""]
+    return " ".join("".join(pieces).split())
+
+
+def _fold(word: str) -> str:
+    """Return a word without case and accents, as the full-text index compares."""
+    return "".join(c for c in normalize("NFKD", word.casefold()) if not combining(c))
