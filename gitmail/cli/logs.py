@@ -1,10 +1,10 @@
 """Warnings of the core, as lines on standard error."""
 
 import logging
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gitmail.cli.streams import complain
 from gitmail.render.terminal import line
 
 _LOGGER = logging.getLogger("gitmail")
@@ -14,7 +14,7 @@ class _StandardError(logging.Handler):
     """Prints a warning as the command line prints errors."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        print(f"gitmail: warning: {line(record.getMessage())}", file=sys.stderr)
+        complain(f"gitmail: warning: {line(record.getMessage())}")
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def main(argv: Sequence[str] | None = None, *, clock: Clock = system_clock) -> i
     except KeyboardInterrupt:
         return INTERRUPTED_EXIT
     except Exception:  # noqa: BLE001 - the last line of defence reports what it caught
-        print(shown(traceback.format_exc()), file=sys.stderr)
+        streams.complain(shown(traceback.format_exc()))
         _report(_BugError(), is_json=is_json)
         return BUG_EXIT
 
@@ -76,7 +76,7 @@ class _BugError(GitmailError):
 def _run(arguments: Sequence[str], clock: Clock) -> int:
     parser = make_parser(_FAMILIES, __version__)
     if not arguments:
-        parser.print_help(sys.stderr)
+        streams.complain(parser.format_help())
         return UsageError.exit_code
     try:
         args = parser.parse_args(arguments)
@@ -97,8 +97,8 @@ def _run(arguments: Sequence[str], clock: Clock) -> int:
 
 def _report(error: GitmailError, *, is_json: bool) -> None:
     if is_json:
-        print(as_line(late.plain.error(error)), file=sys.stderr)
+        streams.complain(as_line(late.plain.error(error)))
         return
-    print(f"gitmail: {line(error.message)}", file=sys.stderr)
+    streams.complain(f"gitmail: {line(error.message)}")
     if error.hint:
-        print(f"  {line(error.hint)}", file=sys.stderr)
+        streams.complain(f"  {line(error.hint)}")

@@ -50,12 +50,16 @@ def keep_house(shell: Shell) -> None:
     import subprocess  # noqa: PLC0415 - 5 ms of every command
 
     # -P, so that a folder named gitmail where the command was given is not run.
-    command = [sys.executable, "-P", "-m", "gitmail"]
-    process = subprocess.Popen(  # noqa: S603 - our own interpreter, no shell
-        [*command, "--mailbox", str(mailbox.path), "housekeeping"],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    command = [sys.executable, "-P", "-m", "gitmail", "--mailbox", str(mailbox.path)]
+    try:
+        process = subprocess.Popen(  # noqa: S603 - our own interpreter, no shell
+            [*command, "housekeeping"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:  # what was asked for has been done all the same
+        shell.say(f"warning: housekeeping could not be started: {error}")
+        return
     process.returncode = 0  # nobody waits for it, which Popen would warn about

@@ -12,6 +12,7 @@ from gitmail.cli import late, streams
 from gitmail.cli.streams import is_terminal, terminal_width
 from gitmail.clock import Clock
 from gitmail.errors import NoIdentityError
+from gitmail.render.terminal import line
 
 if TYPE_CHECKING:
     from gitmail.config import Settings
@@ -102,7 +103,7 @@ class Shell:
     def say(self, text: str) -> None:
         """Tell something that is no answer, on standard error."""
         self._progress.end()
-        print(f"gitmail: {text}", file=sys.stderr)
+        streams.complain(f"gitmail: {line(text)}")
 
     def opened(self) -> "Mailbox | None":
         """Return the mailbox if the command opened it."""

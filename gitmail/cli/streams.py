@@ -50,6 +50,12 @@ def write(text: str = "", end: str = "\n") -> None:
         raise _OutputError(error) from error
 
 
+def complain(text: str) -> None:
+    """Print on standard error."""
+    if sys.stderr is not None:  # where it is closed, print would take standard output
+        print(text, file=sys.stderr)
+
+
 def is_terminal(stream: TextIO | None) -> bool:
     """Tell whether a person sees the stream."""
     return stream is not None and not stream.closed and stream.isatty()

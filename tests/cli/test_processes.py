@@ -81,6 +81,25 @@ def test_a_command_without_standard_streams_still_works(cli: CommandLine) -> Non
 
 
 @_POSIX_ONLY
+@pytest.mark.parametrize("argv", [["no-such-command"], [], ["whois", "nobody"]])
+def test_an_error_that_nobody_reads_does_not_go_to_standard_output(
+    argv: list[str], cli: CommandLine
+) -> None:
+    """Standard output is for answers, even where standard error is closed."""
+    done = subprocess.run(
+        ["sh", "-c", 'exec "$@" 2>&-', "sh", *_GITMAIL, *argv],
+        cwd=cli.folder,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        check=False,
+        timeout=30,
+    )
+
+    assert done.returncode > 0
+    assert done.stdout == b""
+
+
+@_POSIX_ONLY
 def test_an_interrupted_wait_exits_with_130_and_marks_nothing(
     cli: CommandLine, send: Callable[..., str]
 ) -> None:

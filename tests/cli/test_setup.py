@@ -1,5 +1,6 @@
 """`init`, `register`, `format`, and housekeeping (DESIGN 3)."""
 
+import sys
 from importlib.resources import files
 from pathlib import Path
 
@@ -134,3 +135,15 @@ def test_a_write_starts_housekeeping_where_it_is_due_and_a_look_does_not(
     assert [command[-3:] for command in started] == [
         ["--mailbox", str(Mailbox.open(cli.folder / ".gitmail").path), "housekeeping"]
     ]
+
+
+def test_housekeeping_that_cannot_be_started_leaves_the_send_as_it_is(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message is sent; that the store stays untidy is a warning."""
+    monkeypatch.setattr("gitmail.store.store.PACKS_BEFORE_FOLDING", 1)
+    monkeypatch.setattr(sys, "executable", str(cli.folder / "no-python"))
+    ran = cli("--json", "--as", "builder", "send", "--to", "reviewer", "Hello.")
+
+    assert (ran.code, ran.json["replayed"]) == (0, False)
+    assert ran.err.startswith("gitmail: warning: housekeeping could not be started")
