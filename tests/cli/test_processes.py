@@ -222,7 +222,7 @@ def test_a_command_imports_nothing_heavy_that_it_does_not_need(
         env=environment(),
         capture_output=True,
         check=True,
-        text=True,
+        encoding="utf-8",
         timeout=30,
     )
     imported = set(done.stderr.splitlines()[-1].split())
