@@ -279,6 +279,7 @@ async def test_mail_goes_back_and_forth(
         acked = await ask(
             other, "message_ack", message_ids=[message], note="With pleasure."
         )
+        answered = await ask(one, "message_read", message_id=message)
         thread = await ask(one, "message_thread", message_id=message)
         history = await ask(one, "message_history", peer="reviewer")
         search = await ask(one, "message_search", query="parser")
@@ -293,7 +294,10 @@ async def test_mail_goes_back_and_forth(
     assert acked["results"] == [
         {"id": message, "result": "updated", "from": "pending", "to": "acked"}
     ]
-    assert [line.note for line in builder.receipts(message).lines] == ["With pleasure."]
+    (line,) = answered["receipts"]
+    assert (line["name"], line["state"]) == ("reviewer", "acked")
+    assert line["note"].endswith(">With pleasure.</" + answered["fence"][1:])
+    assert "receipts" not in read
     expected = plain.conversation(builder.thread(message), "thread")
     assert thread == fenced_as(thread, expected)
     assert history == fenced_as(history, plain.page(builder.history(peer="reviewer")))

@@ -18,6 +18,7 @@ from gitmail.errors import (
 )
 from gitmail.mcp_server.answers import compact, error, sentence
 from gitmail.mcp_server.caller import Caller
+from gitmail.mcp_server.tools import message_with_receipts
 from gitmail.render import plain
 from gitmail.render.plain import Plain
 
@@ -104,7 +105,7 @@ def _look_up(caller: Caller, uri: str) -> Plain:
         return plain.conversation(agent.room(room), "room")
     if kind == "thread":
         return plain.conversation(agent.thread(message), "thread")
-    return {"message": plain.item(agent.read(message))}
+    return message_with_receipts(agent, message)
 
 
 def _names(caller: Caller) -> list[str]:

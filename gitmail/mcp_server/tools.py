@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mcp import types
 from mcp.server import ServerRequestContext
@@ -12,6 +12,9 @@ from gitmail.mcp_server.caller import Caller
 from gitmail.mcp_server.waiting import wait
 from gitmail.render import plain
 from gitmail.render.plain import Plain
+
+if TYPE_CHECKING:
+    from gitmail.mailbox.agent import Agent
 
 Context = ServerRequestContext[Any, Any]
 Verb = Callable[[Caller, Any], Plain]
@@ -73,7 +76,7 @@ def _poll(caller: Caller, said: args.Poll) -> Plain:
 
 
 def _read(caller: Caller, said: args.Read) -> Plain:
-    return {"message": plain.item(caller.agent().read(said.message_id))}
+    return message_with_receipts(caller.agent(), said.message_id)
 
 
 def _ack(caller: Caller, said: args.Ack) -> Plain:
@@ -106,6 +109,15 @@ def _agents(caller: Caller, said: args.Listing) -> Plain:
 
 def _status(caller: Caller, _: args.Nothing) -> Plain:
     return plain.status(caller.mailbox().status(caller.name()))
+
+
+def message_with_receipts(agent: "Agent", message: str) -> Plain:
+    """Return a message, and to its sender how far each recipient is (K6)."""
+    found = agent.read(message)
+    answer = {"message": plain.item(found)}
+    if found.message.sender != agent.name:
+        return answer
+    return answer | {"receipts": plain.receipts(agent.receipts(found.id))["receipts"]}
 
 
 TOOLS = (
@@ -150,7 +162,10 @@ TOOLS = (
     ),
     Tool(
         name="message_read",
-        description="Show a message whole. Marks nothing.",
+        description=(
+            "Show a message whole, and if you sent it, who read or acked it, with"
+            " their notes. Marks nothing."
+        ),
         arguments=args.Read,
         run=on_thread(_read),
         is_read_only=True,
