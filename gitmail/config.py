@@ -80,7 +80,7 @@ def load(*, mailbox: str | None = None, agent: str | None = None) -> Settings:
     where = mailbox or os.environ.get("GITMAIL_DIR")
     place = os.environ.get("GITMAIL_LOCATION", "on").lower()
     return Settings(
-        folder=_here(),
+        folder=_here(where),
         mailbox=Path(where).absolute() if where else None,
         agent=agent or os.environ.get("GITMAIL_AGENT") or None,
         has_color=not os.environ.get("NO_COLOR"),
@@ -88,8 +88,10 @@ def load(*, mailbox: str | None = None, agent: str | None = None) -> Settings:
     )
 
 
-def _here() -> Path:
+def _here(mailbox: str | None) -> Path:
     try:
         return Path.cwd()
     except FileNotFoundError as error:
+        if mailbox and Path(mailbox).is_absolute():  # whoever names it needs no folder
+            return Path(mailbox)
         raise MailboxNotFoundError("a folder that was deleted") from error

@@ -1,8 +1,9 @@
 """Making the empty git repository of a new mailbox."""
 
 from pathlib import Path
+from uuid import uuid4
 
-from gitmail.store.disk import translated
+from gitmail.store.disk import flush_folder, replace, translated, write_durably
 from gitmail.store.refs import BRANCH
 from gitmail.store.store import LOCAL
 
@@ -40,4 +41,7 @@ def create_repository(root: Path) -> None:
             ("HEAD", f"ref: refs/heads/{BRANCH}\n"),
         ):
             if not (git_dir / name).exists():
-                (git_dir / name).write_text(text, "utf-8", newline="\n")
+                draft = git_dir / LOCAL / f"{name}.{uuid4().hex}"
+                write_durably(draft, text.encode(), 0o644)
+                replace(draft, git_dir / name)
+        flush_folder(git_dir)

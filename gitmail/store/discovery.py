@@ -24,7 +24,6 @@ class Project:
         checkout: The folder's work tree, None inside a bare repository.
         git_dir: Where that work tree's HEAD is.
         common_dir: What all work trees of the repository share.
-        home: The folder that holds the mailbox's folder, or will.
         mailbox: The mailbox's folder.
     """
 
@@ -69,20 +68,7 @@ class Project:
 
 def find_project(start: Path) -> Project | None:
     """Return the project that a folder is in, None where it is in none."""
-    for folder in (start, *start.parents):
-        if _is_mailbox(folder):
-            continue
-        dot_git = folder / ".git"
-        if dot_git.is_dir() and (dot_git / "HEAD").is_file():
-            return _project(folder, dot_git)
-        if dot_git.is_file():
-            target = _first_line(dot_git).removeprefix("gitdir:").strip()
-            git_dir = Path(os.path.normpath(folder / target))
-            if (git_dir / "HEAD").is_file():
-                return _project(folder, git_dir)
-        if (folder / "objects").is_dir() and (folder / "HEAD").is_file():
-            return _project(None, folder)
-    return None
+    return next(filter(None, map(_project_at, (start, *start.parents))), None)
 
 
 def find_mailbox(start: Path) -> Path | None:
@@ -92,20 +78,41 @@ def find_mailbox(start: Path) -> Path | None:
             return folder
         if _is_mailbox(folder / MAILBOX_FOLDER):
             return folder / MAILBOX_FOLDER
-        project = find_project(folder) if (folder / ".git").exists() else None
+        project = _project_at(folder)
         if project:  # a project's mailbox is its own, never that of a folder above
             return project.mailbox if _is_mailbox(project.mailbox) else None
-    project = find_project(start)
-    return project.mailbox if project and _is_mailbox(project.mailbox) else None
+    return None
 
 
+# `os.path` says no to a folder that may not be looked into, where `Path` raises.
 def _is_mailbox(folder: Path) -> bool:
-    return (folder / ".git" / "gitmail").is_dir()
+    return os.path.isdir(folder / ".git" / "gitmail")
+
+
+def _is_git_dir(folder: Path) -> bool:
+    return os.path.isfile(folder / "HEAD") and os.path.isdir(folder / "objects")
+
+
+def _project_at(folder: Path) -> Project | None:
+    """Return the project whose work tree or bare repository the folder itself is."""
+    dot_git = folder / ".git"
+    if _is_mailbox(folder):
+        return None
+    if _is_git_dir(dot_git):
+        return _project(folder, dot_git)
+    if os.path.isfile(dot_git):
+        target = _first_line(dot_git).removeprefix("gitdir:").strip()
+        git_dir = Path(os.path.normpath(folder / target))
+        if os.path.isfile(git_dir / "HEAD"):
+            return _project(folder, git_dir)
+    if _is_git_dir(folder) and folder.name != dot_git.name:
+        return _project(_main_checkout(folder), folder)
+    return None
 
 
 def _project(checkout: Path | None, git_dir: Path) -> Project:
     shared = git_dir / "commondir"
-    if not shared.is_file():
+    if not os.path.isfile(shared):
         # The main work tree, or a submodule's: `.git` stands in the checkout itself.
         home = checkout / MAILBOX_FOLDER if checkout else git_dir / _BARE_FOLDER
         return Project(checkout, git_dir, git_dir, home)
@@ -123,7 +130,7 @@ def _main_checkout(common: Path) -> Path | None:
         config = (common / "config").read_text("utf-8", "replace")
     except OSError:
         return None
-    found = re.search(r"^\s*worktree\s*=\s*(.+?)\s*$", config, re.MULTILINE)
+    found = re.search(r'^\s*worktree\s*=\s*"?(.+?)"?\s*$', config, re.MULTILINE)
     return Path(os.path.normpath(common / found[1])) if found else None
 
 

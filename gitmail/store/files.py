@@ -4,17 +4,29 @@ A marker says which commit the copy shows; whoever finds it behind the tip rolls
 forward by the difference (DESIGN 6). Nothing is ever answered from these files.
 """
 
+import logging
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from gitmail.records.message import blob_id
 from gitmail.records.names import CommitId, is_hex
 from gitmail.records.paths import Family, parse_path
-from gitmail.store.disk import read_small, translated, write_all
-from gitmail.store.repository import Change, Repository
+from gitmail.store.disk import (
+    read_small,
+    remove_quietly,
+    replace,
+    translated,
+    write_all,
+)
+from gitmail.store.repository import FILE_MODE, Change, Repository
+
+logger = logging.getLogger("gitmail")
 
 _READ_ONLY = 0o444
+# A person put a folder where a file belongs, or the reverse.
+_IN_THE_WAY = (FileExistsError, IsADirectoryError, NotADirectoryError)
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 
 
@@ -43,17 +55,23 @@ class Files:
     def show(self, files: Iterable[tuple[str, bytes | None]], commit: CommitId) -> None:
         """Make files match a commit and move the marker; the caller has the lock.
 
+        What a person put in the way stays, and is no reason to leave other files out.
+
         Args:
             files: Path and content, None for a file that must go.
             commit: The commit that all files show then.
         """
         with translated(self._root):
-            self._draft.unlink(missing_ok=True)
             for path, data in files:
-                if data is None:
-                    self._remove(path)
-                else:
-                    self._write(path, data)
+                try:
+                    if data is None:
+                        self._remove(path)
+                    else:
+                        self._write(path, data)
+                except _IN_THE_WAY as error:
+                    logger.warning(
+                        "the files on disk stay behind the mailbox: %s", error
+                    )
             # In place: what a crash leaves half written says nothing, and then the
             # files are compared with the tip from the beginning.
             handle = os.open(self._marker, os.O_WRONLY | os.O_CREAT, 0o644)
@@ -81,15 +99,31 @@ class Files:
         """
         tree = self._repository.commit(tip).tree
         changes = self._repository.changes(None, tree)
-        wanted = {c.path: c.new for c in changes if _is_shown(c)}
+        wanted = {c.path: c.new for c in changes if c.new and _is_shown(c)}
         found = [(path, "added") for path in self._present() if path not in wanted]
         for path, object_id in wanted.items():
-            data = self._read(path)
-            if data is None:
-                found.append((path, "deleted"))
-            elif blob_id(data) != object_id:
-                found.append((path, "modified"))
+            edit = self._edit(path, object_id)
+            if edit:
+                found.append((path, edit))
         return sorted(found)
+
+    def still_edited(
+        self, found: Iterable[tuple[str, str]], tip: CommitId
+    ) -> list[tuple[str, str]]:
+        """Return which of these hand edits there are with regard to a later tip."""
+        tree = self._repository.commit(tip).tree
+        again = []
+        for path, _ in found:
+            folder, _, name = f"/{path}".rpartition("/")
+            entries = self._repository.folder(tree, folder[1:])
+            mode, object_id = entries.get(os.fsencode(name), (0, b""))
+            if mode == FILE_MODE and parse_path(path).family is not Family.UNKNOWN:
+                edit = self._edit(path, object_id.hex())
+            else:
+                edit = "added" if os.path.lexists(self._root / path) else None
+            if edit:
+                again.append((path, edit))
+        return again
 
     def _differences(
         self, old_tree: str | None, new_tree: str
@@ -105,23 +139,27 @@ class Files:
         todo = [("", str(self._root))]
         while todo:
             prefix, folder = todo.pop()
-            with translated(Path(folder)), os.scandir(folder) as entries:
-                for entry in entries:
-                    path = prefix + entry.name
-                    if not prefix and entry.name == ".git":
-                        continue
-                    if entry.is_dir(follow_symlinks=False):
-                        todo.append((f"{path}/", entry.path))
-                    else:
-                        yield path
+            for entry in _entries(folder):
+                path = prefix + entry.name
+                if not prefix and entry.name == ".git":
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    todo.append((f"{path}/", entry.path))
+                else:
+                    yield path
 
-    def _read(self, path: str) -> bytes | None:
-        """Return the bytes on disk, None where no readable regular file is there."""
+    def _edit(self, path: str, object_id: str) -> str | None:
+        """Return what was done to the file that should have these bytes."""
         place = self._root / path
         try:
-            return None if place.is_symlink() else place.read_bytes()
+            is_file = stat.S_ISREG(place.lstat().st_mode)  # a pipe would never end
+            data = place.read_bytes() if is_file else None
+        except (FileNotFoundError, NotADirectoryError):
+            return "deleted"
         except OSError:
-            return None
+            data = None
+        is_same = data is not None and blob_id(data) == object_id
+        return None if is_same else "modified"
 
     def _write(self, path: str, data: bytes) -> None:
         target = f"{self._root}/{path}"
@@ -132,16 +170,33 @@ class Files:
             _create(target, data)
         except FileExistsError:
             # Rare: a profile, or what a killed writer began and we roll forward.
+            if os.path.isdir(target):
+                raise
+            remove_quietly(self._draft)
             _create(self._draft, data)
-            self._draft.replace(target)
+            replace(self._draft, target)
 
     def _remove(self, path: str) -> None:
         place = self._root / path
-        place.unlink(missing_ok=True)
+        if place.is_dir():
+            return
+        remove_quietly(place)
         for folder in place.parents:
-            if folder == self._root or any(os.scandir(folder)):
+            if folder == self._root:
                 break
-            folder.rmdir()
+            try:
+                folder.rmdir()
+            except OSError:  # something else is in it
+                break
+
+
+def _entries(folder: str) -> list[os.DirEntry[str]]:
+    with translated(folder):
+        try:
+            with os.scandir(folder) as entries:
+                return list(entries)
+        except FileNotFoundError:  # it was emptied and removed meanwhile
+            return []
 
 
 def _create(path: str | Path, data: bytes) -> None:

@@ -6,20 +6,25 @@ and commits become deltas against their next newer version: the tip stays quick 
 and old versions cost a few bytes. Sizes grow geometrically, as in `git repack
 --geometric`, so each byte is copied a logarithmic number of times.
 
-`git gc` may run at the same moment; both only remove what another pack has.
+`git gc` may run at the same moment; both only remove what another pack has. A pack that
+is damaged is left as it is: what was copied from it would look sound.
 """
 
+import logging
 import os
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from dulwich.errors import ObjectFormatException
 from dulwich.objects import parse_tree
 from dulwich.pack import create_delta
 
-from gitmail.store.disk import remove_quietly
+from gitmail.errors import CorruptMailboxError
+from gitmail.store.disk import remove_quietly, translated
 from gitmail.store.pack import (
     COMMIT,
     TREE,
@@ -29,6 +34,8 @@ from gitmail.store.pack import (
     write_pack,
 )
 
+logger = logging.getLogger("gitmail")
+
 PACKS_BEFORE_FOLDING = 40
 """Git counts 50 as too many (`gc.autoPackLimit`)."""
 _LARGEST_BYTES = 64 * 1024 * 1024
@@ -36,14 +43,15 @@ _DEEPEST_CHAIN = 40
 _OFS_DELTA, _REF_DELTA = 6, 7
 _FOLDER_MODE = 0o40000
 _LEFT_OVER_S = 3600.0
+# What git says of a pack by a file beside it: keep it, unreachable, or incomplete.
+_HANDS_OFF = (".keep", ".mtimes", ".promisor")
+_DAMAGED = (LookupError, ValueError, ObjectFormatException, struct.error, zlib.error)
 
 
 def count_packs(folder: Path) -> int:
     """Return the number of packs in a repository's `objects/pack`."""
-    try:
+    with translated(folder):
         return sum(name.endswith(".idx") for name in os.listdir(folder))
-    except FileNotFoundError:
-        return 0
 
 
 def fold(folder: Path) -> int:
@@ -51,31 +59,46 @@ def fold(folder: Path) -> int:
 
     Args:
         folder: The repository's `objects/pack`.
+
+    Raises:
+        StorageError: Something cannot be read or written; every object is still there.
     """
-    _drop_left_overs(folder)
-    names = _selected(folder)
-    if len(names) <= 1:
-        return 0
-    contents = [_read_pack(folder, name) for name in names]
-    entries = list(_arranged([entry for content in contents for entry in content]))
-    kept = write_pack(folder, entries)
+    with translated(folder):
+        _drop_left_overs(folder)
+        contents = dict(_readable(folder, _selected(folder)))
+        if len(contents) <= 1:
+            return 0
+        try:
+            entries = list(
+                _arranged([e for entries in contents.values() for e in entries])
+            )
+        except _DAMAGED as error:
+            what = f"an object in {', '.join(contents)}"
+            raise CorruptMailboxError(what, str(folder)) from error
+        kept = write_pack(folder, entries)
+        gone = [name for name in contents if name != kept]
+        _remove(folder, gone)
+        return len(gone)
+
+
+def _remove(folder: Path, names: Iterable[str]) -> None:
+    # Git's index over several packs would name packs that are gone; it makes it anew.
+    for index in folder.glob("multi-pack-index*"):
+        remove_quietly(index)
     for name in names:
-        if name != kept:
-            # Without its index nobody starts to use a pack.
-            remove_quietly(folder / f"{name}.idx")
-            for ending in ("rev", "bitmap", "pack"):
+        # Without its index nobody starts to use a pack.
+        for ending in ("idx", "rev", "bitmap", "pack"):
+            with suppress(PermissionError):  # Windows, where somebody reads it
                 remove_quietly(folder / f"{name}.{ending}")
-    return len(names) - 1
 
 
 def _selected(folder: Path) -> list[str]:
     """Return the smallest packs, up to the first that outweighs them twice."""
     sizes = []
     for index in folder.glob("pack-*.idx"):
-        pack = index.with_suffix(".pack")
-        kept = any(index.with_suffix(e).exists() for e in (".keep", ".mtimes"))
-        if pack.exists() and not kept:
-            sizes.append((pack.stat().st_size, index.stem))
+        if not any(index.with_suffix(ending).exists() for ending in _HANDS_OFF):
+            with suppress(FileNotFoundError):  # `git gc` was quicker
+                sizes.append((index.with_suffix(".pack").stat().st_size, index.stem))
     chosen: list[str] = []
     total = 0
     for size, name in sorted(sizes):
@@ -86,14 +109,32 @@ def _selected(folder: Path) -> list[str]:
     return chosen
 
 
+def _readable(folder: Path, names: Iterable[str]) -> Iterator[tuple[str, list[Entry]]]:
+    for name in names:
+        try:
+            yield name, _read_pack(folder, name)
+        except FileNotFoundError:
+            continue  # `git gc` was quicker
+        except _DAMAGED as error:
+            logger.warning("%s stays as it is, for it is damaged: %s", name, error)
+
+
 def _read_pack(folder: Path, name: str) -> list[Entry]:
-    """Return the entries of a pack in its order, their bytes as they stand there."""
+    """Return the entries of a pack in its order, their bytes as they stand there.
+
+    Raises:
+        ValueError: It is damaged, or one of the other errors in `_DAMAGED`.
+    """
     pack = (folder / f"{name}.pack").read_bytes()
-    offsets = _offsets((folder / f"{name}.idx").read_bytes())
-    ends = [*[offset for offset, _ in offsets[1:]], len(pack) - 20]
-    names = dict(offsets)
+    rows = _offsets((folder / f"{name}.idx").read_bytes())
+    ends = [*[row[0] for row in rows[1:]], len(pack) - 20]
+    names = {offset: sha for offset, sha, _ in rows}
+    own = set(names.values())
     entries = []
-    for (offset, sha), end in zip(offsets, ends, strict=True):
+    for (offset, sha, checksum), end in zip(rows, ends, strict=True):
+        if zlib.crc32(pack[offset:end]) != checksum:
+            msg = f"{sha.hex()} is not what it was"
+            raise ValueError(msg)
         kind, size, start = _head(pack, offset)
         base = None
         if kind == _OFS_DELTA:
@@ -101,6 +142,9 @@ def _read_pack(folder: Path, name: str) -> list[Entry]:
             base = names[offset - distance]
         elif kind == _REF_DELTA:
             base, start = pack[start : start + 20], start + 20
+        if base and base not in own:
+            msg = f"the base of {sha.hex()} is missing"
+            raise ValueError(msg)
         entry = Entry(sha, kind, size, pack[start:end], base)
         if is_enclosed(entry):
             entry = replace(entry, packed=compress(zlib.decompress(entry.packed)))
@@ -108,13 +152,14 @@ def _read_pack(folder: Path, name: str) -> list[Entry]:
     return entries
 
 
-def _offsets(index: bytes) -> list[tuple[int, bytes]]:
-    """Return the offset and id of each object of an index of version 2, in order."""
+def _offsets(index: bytes) -> list[tuple[int, bytes, int]]:
+    """Return offset, id and checksum of each object of an index, in order."""
     if index[:8] != b"\xfftOc\x00\x00\x00\x02":
         msg = "a pack index is not of version 2"
         raise ValueError(msg)
     (count,) = struct.unpack_from(">L", index, 8 + 255 * 4)
     start = 8 + 256 * 4
+    sums = struct.unpack_from(f">{count}L", index, start + count * 20)
     small = start + count * 24
     large = small + count * 4
     rows = []
@@ -122,7 +167,8 @@ def _offsets(index: bytes) -> list[tuple[int, bytes]]:
         if offset & 0x80000000:
             position = large + 8 * (offset & 0x7FFFFFFF)
             (offset,) = struct.unpack_from(">Q", index, position)  # noqa: PLW2901
-        rows.append((offset, index[start + 20 * place : start + 20 * place + 20]))
+        sha = index[start + 20 * place : start + 20 * place + 20]
+        rows.append((offset, sha, sums[place]))
     return sorted(rows)
 
 
@@ -253,9 +299,16 @@ def _drop_left_overs(folder: Path) -> None:
     now_s = folder.stat().st_mtime
     for path in folder.iterdir():
         orphan = path.suffix == ".pack" and not path.with_suffix(".idx").exists()
-        if orphan or path.name.startswith("tmp_"):
-            try:
+        if orphan or path.name.startswith("tmp_") or _is_own_keep(path):
+            with suppress(FileNotFoundError):
                 if now_s - path.stat().st_mtime > _LEFT_OVER_S:
                     remove_quietly(path)
-            except FileNotFoundError:
-                continue
+
+
+def _is_own_keep(path: Path) -> bool:
+    """Tell whether `write_pack` made it, by a second name for the pack itself."""
+    if path.suffix != ".keep":
+        return False
+    with suppress(FileNotFoundError):
+        return path.samefile(path.with_suffix(".pack"))
+    return True

@@ -132,12 +132,14 @@ class Index:
     """One connection to the index; the caller lets one thread at a time use it.
 
     Args:
-        path: The database file, or None for one in memory.
+        path: The database file, which may be empty, or None for one in memory.
     """
 
     def __init__(self, path: Path | None) -> None:
+        # SQLite must not make the file: the keeper does, when no old log is beside it.
         self._db = sqlite3.connect(
-            str(path) if path else ":memory:",
+            f"{path.absolute().as_uri()}?mode=rw" if path else ":memory:",
+            uri=True,
             timeout=PATIENCE_S,
             isolation_level=None,
             check_same_thread=False,
@@ -161,7 +163,11 @@ class Index:
 
     def shrink(self) -> None:
         """Write the log back into the database and cut it, unless it is in use."""
-        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._db.execute("PRAGMA busy_timeout = 0")
+        try:
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        finally:
+            self._db.execute(f"PRAGMA busy_timeout = {int(PATIENCE_S * 1000)}")
 
     @property
     def commit(self) -> CommitId | None:
@@ -178,11 +184,12 @@ class Index:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
+            self._db.execute("COMMIT")
         except BaseException:
             self._names.clear()  # numbers given in the block are void
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # SQLite ends some by itself
+                self._db.execute("ROLLBACK")
             raise
-        self._db.execute("COMMIT")
 
     def clear(self) -> None:
         """Drop everything, inside `writing`."""
@@ -220,60 +227,73 @@ class Index:
             last.items(),
         )
 
-    def apply(self, changes: Iterable[Loaded]) -> None:
+    def apply(self, changes: Iterable[Loaded], *, is_first: bool = False) -> None:
         """Take in what changed, inside `writing`.
+
+        Whether in one step or in many, the same tree makes the same index.
 
         Args:
             changes: Messages before copies before receipts: a copy delivers, and only
                 who had a delivery can have a receipt.
+            is_first: Whether the index was empty.
 
         Raises:
-            NeedsRebuildError: Something was removed or replaced that never should be.
+            NeedsRebuildError: Something was removed or replaced that never should be,
+                or counts only where nothing else does.
         """
         for change in changes:
             place = parse_path(change.path)
             if change.data is None or change.is_replaced:
                 self._forget(place, change)
-            if change.data is None:
-                continue
-            if change.is_plain:
-                self._take(place, change)
-            else:
-                self._quarantine(change.path, "is no regular file")
+            if change.data is not None:
+                self._take(place, change, is_first=is_first)
 
-    def waiting_for(self, messages: Sequence[MessageId]) -> list[str]:
+    def waiting_for(self, messages: Iterable[MessageId]) -> list[str]:
         """Return quarantined paths that only lacked one of these messages."""
         if not self._db.execute(
             "SELECT 1 FROM quarantine WHERE waits_for IS NOT NULL LIMIT 1"
         ).fetchone():
             return []
-        ids = [bytes.fromhex(message) for message in messages]
-        found = []
-        for object_id in ids:
-            found += self._db.execute(
-                "SELECT path FROM quarantine WHERE waits_for = ?", (object_id,)
-            ).fetchall()
-        return [row[0] for row in found]
+        found: set[str] = set()
+        for message in messages:
+            rows = self._db.execute(
+                "SELECT path FROM quarantine WHERE waits_for = ?",
+                (bytes.fromhex(message),),
+            )
+            found.update(row[0] for row in rows)
+        return sorted(found)  # copies before receipts
 
     def _forget(self, place: Place, change: Loaded) -> None:
         known = self._db.execute(
             "DELETE FROM quarantine WHERE path = ?", (change.path,)
         ).rowcount
-        if known or place.family in (Family.FIXED, Family.UNKNOWN):
-            return
-        if place.family is Family.PROFILE and change.data is not None:
+        if place.family is Family.PROFILE:
+            # One that was unreadable starts anew: its agent may have written before.
+            if not known and change.data is not None:
+                return
+        elif known or place.family in (Family.FIXED, Family.UNKNOWN):
             return
         raise NeedsRebuildError
 
-    def _take(self, place: Place, change: Loaded) -> None:
+    def _take(self, place: Place, change: Loaded, *, is_first: bool) -> None:
+        waits_for = None
         try:
             self._take_record(place, change)
         except InvalidFileError as error:
-            self._quarantine(change.path, f"line {error.line}: {error.reason}")
+            reason = f"line {error.line}: {error.reason}"
         except _MisplacedError as error:
-            self._quarantine(change.path, *error.args)
+            reason, waits_for = error.reason, error.waits_for
+            if error.is_second and not is_first:
+                raise NeedsRebuildError from error
+        else:
+            return
+        if place.family is Family.PROFILE and change.is_replaced:
+            raise NeedsRebuildError  # the profile that was there counts no more
+        self._quarantine(change.path, reason, waits_for)
 
     def _take_record(self, place: Place, change: Loaded) -> None:
+        if not change.is_plain:
+            raise _MisplacedError("is no regular file")
         data = change.data or b""
         record = change.record
         match place.family:
@@ -327,7 +347,8 @@ class Index:
             ),
         )
         if not cursor.rowcount:
-            raise _MisplacedError("the same message stands at another path")
+            what = "the same message stands at another path"
+            raise _MisplacedError(what, is_second=True)
         n = cursor.lastrowid or 0
         roles: dict[int, Role] = {sender: Role.SENDER}
         for recipient, kind in message.deliveries:
@@ -368,7 +389,8 @@ class Index:
             (receipt.stage.rank, self._number(receipt.agent), date, n),
         ).rowcount
         if not raised:
-            raise _MisplacedError("the agent is no recipient of the message")
+            what = "the agent is no recipient of the message"
+            raise _MisplacedError(what, receipt.message)  # its copy may come
 
     def _take_profile(self, data: bytes, path: str) -> None:
         profile = parse_profile(data)
@@ -428,7 +450,24 @@ class Index:
 
 
 class _MisplacedError(Exception):
-    """A file is sound, but does not belong where it stands."""
+    """A file is sound, but does not belong where it stands.
+
+    Attributes:
+        waits_for: What would put it right if it came.
+        is_second: Whether it would belong there if another did not stand elsewhere.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        waits_for: MessageId | None = None,
+        *,
+        is_second: bool = False,
+    ) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.waits_for = waits_for
+        self.is_second = is_second
 
 
 def searchable(message: Message) -> str:

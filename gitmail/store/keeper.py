@@ -1,16 +1,18 @@
 """Keeping the derived index at the tip: step by step, or made anew (DESIGN 7)."""
 
 import logging
+import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from gitmail.errors import LockTimeoutError
+from gitmail.errors import GitmailError, LockTimeoutError, StorageError
 from gitmail.records.message import Message
 from gitmail.records.names import CommitId, MessageId
 from gitmail.records.paths import Family, parse_path
 from gitmail.records.receipt import BlindCopy, Receipt
+from gitmail.store.disk import remove_quietly, translated, translation
 from gitmail.store.index import (
     PATIENCE_S,
     Activity,
@@ -18,6 +20,7 @@ from gitmail.store.index import (
     Loaded,
     NeedsRebuildError,
 )
+from gitmail.store.lock import Lock
 from gitmail.store.pack import NewObject
 from gitmail.store.repository import Repository
 from gitmail.store.view import File
@@ -27,6 +30,9 @@ logger = logging.getLogger("gitmail")
 Progress = Callable[[str, int], None]
 """Told now and then what is being done and how many records are done."""
 _PROGRESS_STEP = 1000
+_BESIDE = ("-wal", "-shm")
+_OPENINGS = 8
+_REPLACING_S = 10.0
 # Messages before copies before receipts, as the index wants them.
 _ORDER = ("agents", "messages", "copies", "receipts")
 
@@ -46,18 +52,26 @@ class IndexKeeper:
         self._path = path
         self._repository = repository
         self._progress = progress
+        self._replacing = Lock(path.with_name("index.lock"))
         self._index: Index | None = None
+        self._file: tuple[int, int] | None = None
 
     def index(self) -> Index:
-        """Return the open index, which may be behind the tip."""
-        if self._index is None:
+        """Return the open index, which may be behind the tip.
+
+        Raises:
+            LockTimeoutError: Another process is busy with it.
+        """
+        for attempt in range(_OPENINGS):
+            if self._index is not None:
+                return self._index
             try:
-                self._index = Index(self._path)
+                self._index = self._open()
             except sqlite3.DatabaseError as error:
-                self.recover(error)
-        if self._index is None:
-            self._index = Index(self._path)
-        return self._index
+                self.recover(error, in_memory=attempt > 0)
+            except StorageError as error:
+                self._use_memory(error)
+        return self._index or self._use_memory("it is replaced again and again")
 
     def close(self) -> None:
         """Close the index."""
@@ -66,24 +80,67 @@ class IndexKeeper:
                 self._index.close()
             self._index = None
 
-    def recover(self, error: sqlite3.DatabaseError) -> None:
-        """Get rid of an index that SQLite refused: a new file, or one in memory.
+    def shrink(self) -> None:
+        """Cut the index's log, unless it is in use."""
+        with suppress(sqlite3.Error):
+            self.index().shrink()
+
+    def recover(self, error: sqlite3.DatabaseError, *, in_memory: bool) -> None:
+        """Get rid of an index that SQLite refused: for a new file, or one in memory.
+
+        Args:
+            in_memory: Whether a new file is known not to help.
 
         Raises:
             LockTimeoutError: Another process is busy with it.
         """
-        if "locked" in str(error):
+        if _is_busy(error):
             raise LockTimeoutError(str(self._path), PATIENCE_S) from error
-        logger.warning("the index is made anew: %s", error)
         self.close()
-        is_damaged = "no such" in str(error) or "malformed" in str(error)
-        if isinstance(error, sqlite3.OperationalError) and not is_damaged:
+        if in_memory or not _is_damage(error) or not self._remove():
             # The folder cannot be written or the disk is full: reading goes on.
-            self._index = Index(None)
-            return
-        for ending in ("", "-wal", "-shm"):
-            with suppress(OSError):
-                self._path.with_name(f"{self._path.name}{ending}").unlink()
+            self._use_memory(error)
+        else:
+            logger.warning("the index is made anew: %s", error)
+
+    def _use_memory(self, reason: object) -> Index:
+        logger.warning("the index is not kept: %s", reason)
+        self._index = Index(None)
+        return self._index
+
+    def _open(self) -> Index | None:
+        """Open the file, or make an empty one; None where it was being replaced.
+
+        SQLite's files belong together by their names. So only who has a lock removes
+        them or makes the first, and who opens them looks whether they were the same.
+        """
+        self._file = _identity(self._path)
+        if self._file is None:
+            self._make()
+            return None
+        index = Index(self._path)
+        if _identity(self._path) == self._file:
+            return index
+        index.close()
+        return None
+
+    def _make(self) -> None:
+        with translated(self._path), self._replacing.held(_REPLACING_S):
+            if _identity(self._path) is None:
+                for ending in _BESIDE:  # of a database that somebody deleted
+                    remove_quietly(f"{self._path}{ending}")
+                self._path.touch(exist_ok=False)
+
+    def _remove(self) -> bool:
+        """Remove the database that was open; False where that is not allowed."""
+        try:
+            with translated(self._path), self._replacing.held(_REPLACING_S):
+                if _identity(self._path) == self._file:  # nobody else did
+                    for ending in ("", *_BESIDE):
+                        remove_quietly(f"{self._path}{ending}")
+        except StorageError:
+            return False
+        return True
 
     def catch_up(self, tip: CommitId) -> None:
         """Bring the index to the tip."""
@@ -106,15 +163,15 @@ class IndexKeeper:
         blobs: Mapping[str, NewObject],
     ) -> None:
         """Take in a commit that was just made on `base`, without reading it again."""
-        index = self.index()
         try:
+            index = self.index()
             with index.writing():
                 if index.commit != base:  # a reader was quicker, or it is made anew
                     return
                 index.apply(_loaded(files, blobs))
                 index.add_commits([done])
                 index.set_commit(done.commit)
-        except (sqlite3.DatabaseError, NeedsRebuildError) as error:
+        except (sqlite3.DatabaseError, NeedsRebuildError, GitmailError) as error:
             logger.warning("the index stays behind the mailbox: %s", error)
             self.close()
 
@@ -128,12 +185,8 @@ class IndexKeeper:
         old_tree = self._repository.commit(at).tree
         new_tree = self._repository.commit(tip).tree
         index.apply(self._load(old_tree, new_tree))
-        added = [
-            MessageId(change.new)
-            for change in self._repository.changes(old_tree, new_tree)
-            if change.new and parse_path(change.path).family is Family.MESSAGE
-        ]
-        index.apply(self._reload(index.waiting_for(added), new_tree))
+        waiting = index.waiting_for(self._awaited(old_tree, new_tree))
+        index.apply(self._reload(waiting, new_tree))
         index.add_commits(new)
         index.set_commit(tip)
         return True
@@ -159,7 +212,7 @@ class IndexKeeper:
     def _rebuild(self, index: Index, tip: CommitId) -> None:
         logger.info("making the index %s anew", self._path)
         index.clear()
-        index.apply(self._load(None, self._repository.commit(tip).tree))
+        index.apply(self._load(None, self._repository.commit(tip).tree), is_first=True)
         index.add_commits(self._all_commits(tip))
         index.set_commit(tip)
 
@@ -172,8 +225,10 @@ class IndexKeeper:
         changes = self._repository.changes(old_tree, new_tree, _ORDER)
         for count, change in enumerate(changes, 1):
             data = None
+            family = parse_path(change.path).family
             if change.new:
-                data = self._repository.blob(change.new) if change.is_plain else b""
+                is_read = change.is_plain and family is not Family.UNKNOWN
+                data = self._repository.blob(change.new) if is_read else b""
             self._report("records read", count)
             yield Loaded(
                 change.path,
@@ -181,6 +236,15 @@ class IndexKeeper:
                 is_plain=change.is_plain,
                 is_replaced=bool(change.old and change.new),
             )
+
+    def _awaited(self, old_tree: str, new_tree: str) -> Iterator[MessageId]:
+        """Yield the messages that came, or came to be delivered to somebody else."""
+        for change in self._repository.changes(old_tree, new_tree):
+            place = parse_path(change.path)
+            if change.new and place.family is Family.MESSAGE:
+                yield MessageId(change.new)
+            elif change.new and place.family is Family.COPY:
+                yield MessageId(place.message)
 
     def _reload(self, paths: Sequence[str], tree: str) -> Iterator[Loaded]:
         for path in paths:
@@ -191,6 +255,37 @@ class IndexKeeper:
     def _report(self, what: str, count: int) -> None:
         if self._progress and count % _PROGRESS_STEP == 0:
             self._progress(what, count)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise translation(error, path) from error
+    return found.st_dev, found.st_ino
+
+
+def _is_busy(error: sqlite3.DatabaseError) -> bool:
+    """Tell whether SQLite only says that somebody else writes."""
+    return _code(error) & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def _is_damage(error: sqlite3.DatabaseError) -> bool:
+    """Tell whether the database itself is at fault, and not the disk it is on."""
+    code = _code(error)
+    if code == sqlite3.SQLITE_ERROR:
+        return any(words in str(error) for words in ("no such", "vtable"))
+    return code == sqlite3.SQLITE_IOERR_SHORT_READ or code & 0xFF in (
+        sqlite3.SQLITE_CONSTRAINT,
+        sqlite3.SQLITE_CORRUPT,
+        sqlite3.SQLITE_NOTADB,
+    )
+
+
+def _code(error: sqlite3.DatabaseError) -> int:
+    return getattr(error, "sqlite_errorcode", 0)
 
 
 def _loaded(

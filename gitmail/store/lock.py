@@ -5,6 +5,7 @@ save work; what is right rests on the branch's compare-and-set (DESIGN 6).
 """
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,6 +50,7 @@ class Lock:
         """Try to hold the lock until `free` is called, and tell whether it worked."""
         import filelock  # noqa: PLC0415 - it imports asyncio, 40 ms that reading saves
 
+        deadline = time.monotonic() + timeout_s
         if not self._thread_lock.acquire(timeout=max(timeout_s, 0)):
             return False
         try:
@@ -60,7 +62,8 @@ class Lock:
                     fallback_to_soft=False,
                     preserve_lock_file=True,
                 )
-            self._file_lock.acquire(timeout=timeout_s, poll_interval=_POLL_S)
+            left_s = max(deadline - time.monotonic(), 0)
+            self._file_lock.acquire(timeout=left_s, poll_interval=_POLL_S)
         except filelock.Timeout:  # an OSError too, but no fault of the disk
             self._thread_lock.release()
             return False

@@ -10,11 +10,12 @@ import os
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from uuid import uuid4
 
-from gitmail.store.disk import flush_folder, remove_quietly, write_durably
+from gitmail.store.disk import flush_folder, remove_quietly, replace, write_durably
 
 COMMIT, TREE, BLOB = 1, 2, 3
 _OFS_DELTA = 6
@@ -94,7 +95,7 @@ def compress(data: bytes) -> bytes:
     return stream.compress(data) + stream.flush()
 
 
-def write_pack(folder: Path, entries: Iterable[Entry]) -> str:
+def write_pack(folder: Path, entries: Iterable[Entry], *, is_kept: bool = False) -> str:
     """Write a pack and its index; both are durable when this returns.
 
     A crash leaves at most temporary files, which `git gc` removes, or a pack without
@@ -103,6 +104,7 @@ def write_pack(folder: Path, entries: Iterable[Entry]) -> str:
     Args:
         folder: The repository's `objects/pack`.
         entries: Each object once; a delta's base comes before it.
+        is_kept: Whether git must leave the pack alone until `release_pack`.
 
     Returns:
         The pack's name, without ending.
@@ -112,17 +114,30 @@ def write_pack(folder: Path, entries: Iterable[Entry]) -> str:
     target = f"{folder}/{name}"
     if os.path.exists(f"{target}.idx"):  # the same objects in the same order
         return name
-    for ending, data in (("pack", pack), ("idx", index)):
+    draft = f"{folder}/{_DRAFT}{uuid4().hex}"
+    try:
+        write_durably(draft, pack)
+        if is_kept:
+            with suppress(FileExistsError):
+                os.link(draft, f"{target}.keep")
+        replace(draft, f"{target}.pack")
         # Only with its index a pack is seen, so the index comes last.
-        draft = f"{folder}/{_DRAFT}{ending}_{uuid4().hex}"
-        try:
-            write_durably(draft, data)
-            os.replace(draft, f"{target}.{ending}")
-        except OSError:
-            remove_quietly(draft)
-            raise
-    flush_folder(folder)
+        write_durably(draft, index)
+        replace(draft, f"{target}.idx")
+        flush_folder(folder)
+    except OSError:
+        remove_quietly(draft)
+        if not os.path.exists(f"{target}.idx"):
+            remove_quietly(f"{target}.pack")
+        release_pack(folder, name)
+        raise
     return name
+
+
+def release_pack(folder: Path, name: str) -> None:
+    """Let git fold or drop a pack that was written with `is_kept`."""
+    with suppress(OSError):  # what stays is taken away when packs are folded
+        remove_quietly(f"{folder}/{name}.keep")
 
 
 def _encode(entries: Iterable[Entry]) -> tuple[bytes, bytes, bytes]:

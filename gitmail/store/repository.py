@@ -6,17 +6,22 @@ no index, no work tree, no hooks, no user's configuration, no environment.
 """
 
 import heapq
+import os
 import re
 import stat
+import struct
 import weakref
+import zlib
 from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from dulwich.errors import (
+    ApplyDeltaError,
     ChecksumMismatch,
     FileFormatException,
     NotGitRepository,
@@ -24,6 +29,7 @@ from dulwich.errors import (
 )
 from dulwich.object_store import DiskObjectStore
 from dulwich.objects import parse_tree
+from dulwich.pack import PackFileDisappeared, UnresolvedDeltas
 
 from gitmail.errors import CorruptMailboxError
 from gitmail.records.names import CommitId, is_hex
@@ -36,6 +42,7 @@ from gitmail.store.pack import (
     NewObject,
     deflate,
     enclose,
+    release_pack,
     write_pack,
 )
 
@@ -50,15 +57,22 @@ _FEW = 256
 
 # What dulwich raises for objects that are missing, cut short or not what they say.
 UNREADABLE = (
-    KeyError,
+    ApplyDeltaError,
     ChecksumMismatch,
     FileFormatException,
     NotGitRepository,
     ObjectFormatException,
+    PackFileDisappeared,
+    UnresolvedDeltas,
     AssertionError,
     EOFError,
+    LookupError,
+    NotImplementedError,
+    OverflowError,
+    TypeError,
     ValueError,
-    IndexError,
+    struct.error,
+    zlib.error,
 )
 
 Tree = dict[bytes, tuple[int, bytes]]
@@ -167,8 +181,12 @@ class Repository:
 
     def has(self, object_id: str) -> bool:
         """Tell whether an object is there."""
-        with translated(self._packs):
-            return self._objects.__contains__(_oid(object_id))
+        try:
+            with translated(self._packs):
+                return self._objects.__contains__(_oid(object_id))
+        except UNREADABLE as error:
+            what = "a pack's index cannot be read"
+            raise CorruptMailboxError(what, self._where) from error
 
     def tree(self, tree_id: str) -> Tree:
         """Return the entries of a tree; the caller must not change them.
@@ -178,7 +196,12 @@ class Repository:
         """
         tree = self._trees.get(tree_id)
         if tree is None:
-            tree = _parse_tree(self._read(tree_id, TREE))
+            data = self._read(tree_id, TREE)
+            try:
+                tree = _parse_tree(data)
+            except UNREADABLE as error:
+                what = f"tree {tree_id} is malformed"
+                raise CorruptMailboxError(what, self._where) from error
             self._trees.put(tree_id, tree)
         return tree
 
@@ -228,9 +251,13 @@ class Repository:
         return tree_id
 
     def folder(self, tree_id: str, path: str) -> Tree:
-        """Return the entries of a folder, none where there is no such folder."""
-        for name in path.split("/"):
-            entry = self.tree(tree_id).get(name.encode())
+        """Return the entries of a folder, none where there is no such folder.
+
+        Args:
+            path: The folder's path, empty for the root.
+        """
+        for name in path.split("/") if path else ():
+            entry = self.tree(tree_id).get(os.fsencode(name))
             if entry is None or entry[0] != _FOLDER_MODE:
                 return {}
             tree_id = entry[1].hex()
@@ -315,12 +342,20 @@ class Repository:
             self._commits.put(commit_id, commit)
         return made
 
-    def add(self, objects: list[NewObject]) -> None:
-        """Write objects as one pack; they are durable when this returns."""
+    @contextmanager
+    def added(self, objects: list[NewObject]) -> Iterator[None]:
+        """Write objects as one durable pack, for a block that makes a branch name them.
+
+        Until then git is told to keep it: `git repack -a -d` drops what nobody names.
+        """
         pack = enclose if len(objects) <= _FEW else deflate
         entries: dict[bytes, Entry] = {o.sha: pack(o) for o in objects}
         with translated(self._packs):
-            write_pack(self._packs, entries.values())
+            name = write_pack(self._packs, entries.values(), is_kept=True)
+        try:
+            yield
+        finally:
+            release_pack(self._packs, name)
 
     def _build_level(
         self, base: str | None, nested: Mapping[str, Any], made: list[NewObject]
@@ -342,7 +377,7 @@ class Repository:
 
     def _add_tree(self, tree: Tree, made: list[NewObject]) -> bytes:
         rows = sorted(
-            (name + b"/" if mode == _FOLDER_MODE else name, name, mode, sha)
+            (name + b"/" if stat.S_ISDIR(mode) else name, name, mode, sha)
             for name, (mode, sha) in tree.items()
         )
         data = b"".join(
@@ -370,11 +405,13 @@ class Repository:
         return str(self._git_dir.parent)
 
 
+# Lenient behind the parents: a person's odd clock must not stop everybody's mail.
 _COMMIT = re.compile(
     rb"tree (?P<tree>[0-9a-f]{40})\n(?P<parents>(?:parent [0-9a-f]{40}\n)*)"
-    rb"author (?P<author>[^<\n]*?) ?<(?P<email>[^>\n]*)> \d+ [+-]\d+\n"
-    rb"committer [^\n]*> (?P<time>\d{1,12}) [+-]\d+\n"
+    rb"(?:author (?P<author>[^<\n]*?) ?(?:<(?P<email>[^>\n]*)>[^\n]*)?\n)?"
+    rb"(?:committer [^\n]*> (?P<time>\d{1,12}) [^\n]*\n)?"
 )
+_LATEST_S = 253_402_300_799  # the end of the year 9999, and of `datetime`
 
 
 def _parse_commit(commit_id: str, data: bytes) -> Commit | None:
@@ -386,9 +423,9 @@ def _parse_commit(commit_id: str, data: bytes) -> Commit | None:
         CommitId(commit_id),
         found["tree"].decode(),
         tuple(CommitId(parent.strip()) for parent in parents),
-        found["author"].decode("utf-8", "replace"),
-        found["email"].decode("utf-8", "replace"),
-        int(found["time"]),
+        (found["author"] or b"").decode("utf-8", "replace"),
+        (found["email"] or b"").decode("utf-8", "replace"),
+        min(int(found["time"] or 0), _LATEST_S),
         data.partition(b"\n\n")[2].decode("utf-8", "replace"),
     )
 
@@ -413,4 +450,5 @@ def _folder_id(entry: tuple[int, bytes] | None) -> str | None:
 
 def _printable(name: bytes) -> str:
     """Return a tree's name as text that no other name has; a slash stays one name."""
-    return name.decode("utf-8", "backslashreplace").replace("/", "\\x2f")
+    text = name.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
+    return text.replace("/", "\\x2f")

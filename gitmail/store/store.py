@@ -6,6 +6,7 @@ threads and processes at once.
 """
 
 import logging
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Mapping
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from gitmail.errors import (
+    BusyError,
     CorruptMailboxError,
     GitmailError,
     InvalidFileError,
@@ -41,7 +43,9 @@ T = TypeVar("T")
 LOCK_TIMEOUT_S = 10.0
 LOCAL = "gitmail"
 """Folder of the repository for what must never be synced."""
+_SETTLING_S = 1.0
 _ATTEMPTS = 8
+_RECOVERIES = 2  # a new file, then none at all
 _MESSAGES_KEPT = 512
 
 
@@ -76,6 +80,7 @@ class Store:
         self._charter: tuple[str, Charter] | None = None
         self._folds = folds
         self._fold_lock = Lock(self.local / "fold.lock")
+        self._fold_mutex = threading.Lock()
         self._folding: threading.Thread | None = None
 
     def close(self) -> None:
@@ -95,11 +100,12 @@ class Store:
             UnsupportedFormatError: The mailbox is of a newer format.
         """
         with self._mutex:
-            try:
-                return self._ask(ask)
-            except sqlite3.DatabaseError as error:
-                self._keeper.recover(error)
-                return self._ask(ask)
+            for attempt in range(_RECOVERIES):
+                try:
+                    return self._ask(ask)
+                except sqlite3.DatabaseError as error:
+                    self._keeper.recover(error, in_memory=attempt > 0)
+            return self._ask(ask)
 
     def update(self, build: Callable[[View], Plan[T]]) -> tuple[T, CommitId | None]:
         """Carry out what the function plans, as one durable commit.
@@ -115,6 +121,7 @@ class Store:
             LockTimeoutError: Another writer kept the lock; nothing was changed.
             StaleWriteError: The branch moved at each attempt; nothing was changed.
             DiskFullError, ReadOnlyError: Nothing was changed.
+            DiskError: Nothing was changed, unless the reason says that it may have.
         """
         with self._lock.held(LOCK_TIMEOUT_S):
             for _ in range(_ATTEMPTS):
@@ -127,7 +134,7 @@ class Store:
                     break
             else:
                 raise StaleWriteError(_ATTEMPTS)
-        if self._folds and self.needs_housekeeping():
+        if self._folds:
             self._fold_in_background()
         return plan.result, commit
 
@@ -149,7 +156,23 @@ class Store:
         """
         with self._mutex:
             tip = self.branch.read()
-            return self._files.hand_edits(tip) if tip else []
+            found = self._files.hand_edits(tip) if tip else []
+        if found:  # or a writer was just at it, or was killed
+            with suppress(BusyError, StorageError), self._lock.held(_SETTLING_S):
+                found = self._settled(found)
+        return [
+            (os.fsencode(path).decode("utf-8", "backslashreplace"), what)
+            for path, what in found
+        ]
+
+    def _settled(self, found: list[tuple[str, str]]) -> list[tuple[str, str]]:
+        with self._mutex:
+            tip = self.branch.read()
+            if tip is None:
+                return []
+            if self._files.shown() != tip:
+                self._files.roll_to(tip)
+            return self._files.still_edited(found, tip)
 
     def needs_housekeeping(self) -> bool:
         """Tell whether there are so many packs that they should be folded."""
@@ -160,6 +183,9 @@ class Store:
 
         Readers, writers and `git gc` may go on meanwhile. A crash leaves every object
         in some pack.
+
+        Raises:
+            StorageError: Something cannot be read or written; nothing is lost.
         """
         if not self._fold_lock.take():
             return 0  # another process is at it
@@ -167,22 +193,25 @@ class Store:
             gone = fold(self._repository.pack_folder)
         finally:
             self._fold_lock.free()
-        with self._mutex, suppress(sqlite3.Error):  # a busy index shrinks another time
-            self._keeper.index().shrink()
+        with self._mutex:
+            self._keeper.shrink()
         return gone
 
     def _fold_in_background(self) -> None:
-        if self._folding and self._folding.is_alive():
-            return
-
         def run() -> None:
             try:
                 self.housekeeping()
-            except (GitmailError, OSError, ValueError) as error:
+            except GitmailError as error:
                 logger.warning("the packs stay unfolded: %s", error)
 
-        self._folding = threading.Thread(target=run, name="gitmail-fold", daemon=True)
-        self._folding.start()
+        # What the caller wanted has happened; nothing here may say otherwise, not even
+        # that a process at its end starts no more threads.
+        with self._fold_mutex, suppress(StorageError, RuntimeError):
+            is_folding = self._folding and self._folding.is_alive()
+            if not is_folding and self.needs_housekeeping():
+                thread = threading.Thread(target=run, name="gitmail-fold", daemon=True)
+                thread.start()
+                self._folding = thread
 
     def _ask(self, ask: Callable[[View], T]) -> T:
         self._roll_forward()
@@ -267,6 +296,6 @@ class Store:
         commit = self._repository.build_commit(
             root, (base,) if base else (), plan.agent, plan.moment, plan.commit_message
         )
-        self._repository.add([*blobs.values(), *trees, commit])
         new = CommitId(commit.sha.hex())
-        return new if self.branch.move(base, new) else None
+        with self._repository.added([*blobs.values(), *trees, commit]):
+            return new if self.branch.move(base, new) else None
