@@ -3,12 +3,14 @@
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gitmail import Agent, Mailbox
+from gitmail.clock import Clock
 from gitmail.errors import GitmailError
 from gitmail.mailbox.values import Item, Page, Sent
 from gitmail.render import plain
@@ -46,6 +48,11 @@ def refused(
 def tip(mailbox: Mailbox) -> str:
     """Return the commit at the tip."""
     return mailbox.status().tip
+
+
+def still(moment: datetime) -> Clock:
+    """Return a clock that always shows the same time."""
+    return lambda: moment
 
 
 def team(mailbox: Mailbox, name: str, *agents: str) -> None:

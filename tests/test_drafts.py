@@ -1,6 +1,6 @@
 """What a message may say (CAPABILITIES M)."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,8 @@ from gitmail.errors import (
     InvalidTextError,
 )
 from gitmail.records.message import Importance, Kind, Location
-from tests.helpers import SettableClock, blob_id, files_in_tip, git
-from tests.mailboxes import edit, pending, refused, tip
+from tests.helpers import START, SettableClock, blob_id, files_in_tip, git
+from tests.mailboxes import edit, pending, refused, still, tip
 
 
 @pytest.mark.parametrize(
@@ -276,8 +276,7 @@ def test_two_messages_of_one_moment_and_content_are_two(
     mailbox: Mailbox, builder: Agent, reviewer: Agent
 ) -> None:
     """A clock that stands still makes no message vanish (I2)."""
-    still = datetime(2026, 12, 1, tzinfo=UTC)
-    with Mailbox.open(mailbox.path, clock=lambda: still) as other:
+    with Mailbox.open(mailbox.path, clock=still(START)) as other:
         sent = [other.agent("builder").send(to="reviewer", body="x") for _ in range(3)]
 
     assert len({each.message.id for each in sent}) == 3
