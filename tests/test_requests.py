@@ -46,6 +46,19 @@ def test_a_retry_answers_with_the_first_message_and_writes_nothing(
     assert pending(reviewer) == ["Hello."]
 
 
+def test_a_retry_of_a_note_to_oneself_tells_how_far_one_is_with_it(
+    builder: Agent,
+) -> None:
+    """As the sender is a recipient too (S1, A7)."""
+    said: dict[str, Any] = {"to": "builder", "body": "x", "request_id": "r1"}
+    first = builder.send(**said)
+    again = builder.send(**said)
+    builder.ack(first.message.id)
+
+    states = [each.message.state for each in (first, again, builder.send(**said))]
+    assert states == ["pending", "pending", "acked"]
+
+
 def test_a_retry_is_known_after_a_restart_and_without_the_index(
     mailbox: Mailbox, builder: Agent, clock: SettableClock
 ) -> None:

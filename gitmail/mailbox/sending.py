@@ -68,7 +68,7 @@ def plan_sending(
     new = [sent for sent in outgoing if not sent.is_replayed]
     reach = {name for sent in outgoing for name, _ in sent.recipients}
     known = {name: _seen(batch.directory.get(name), now, live) for name in reach}
-    results = [_answer(sender, sent, known) for sent in outgoing]
+    results = [_answer(sent, known) for sent in outgoing]
     if not new:
         return Plan(result=results)
     reply = new[0].message.reply_to if len(new) == 1 else None
@@ -89,6 +89,7 @@ def plan_sending(
 class _Outgoing:
     message: Message
     blind: tuple[BlindCopy, ...] = ()
+    stage: Stage | None = None
     is_replayed: bool = False
 
     @property
@@ -166,7 +167,8 @@ class _Batch:
         self._messages[path] = message
         for copy in blind_copies:
             self._copies[copy_path(copy, folder)] = copy
-        return _Outgoing(message, blind_copies)
+        to_self = self.sender in visible or self.sender in blind
+        return _Outgoing(message, blind_copies, Stage.PENDING if to_self else None)
 
     def _place(
         self, draft: Draft, recipients: tuple[AgentName, ...]
@@ -264,7 +266,8 @@ class _Batch:
         message, blind = sent
         said = replace(draft, bcc=self._reaching(draft.bcc, blind))
         compare(request_id, message.id, draft_of(message, blind), said)
-        return _Outgoing(message, blind, is_replayed=True)
+        stage = find(self.view, self.sender, message.id).stage
+        return _Outgoing(message, blind, stage, is_replayed=True)
 
     def _reaching(
         self, addresses: Sequence[Address], blind: Sequence[BlindCopy]
@@ -300,7 +303,7 @@ def _seen(member: Member | None, now: datetime, live: Liveness) -> _Seen:
     return availability(member, now, live), member.last_seen if member else None
 
 
-def _answer(sender: AgentName, sent: _Outgoing, known: Mapping[str, _Seen]) -> Sent:
+def _answer(sent: _Outgoing, known: Mapping[str, _Seen]) -> Sent:
     deliveries = tuple(
         Delivery(
             name=AgentName(name),
@@ -310,11 +313,9 @@ def _answer(sender: AgentName, sent: _Outgoing, known: Mapping[str, _Seen]) -> S
         )
         for name, kind in sent.recipients
     )
-    to_self = any(delivery.name == sender for delivery in deliveries)
-    state = Stage.PENDING if to_self and not sent.is_replayed else None
     bcc = tuple(dict.fromkeys(copy.address for copy in sent.blind))
     return Sent(
-        message=Item(message=sent.message, state=state, bcc=bcc),
+        message=Item(message=sent.message, state=sent.stage, bcc=bcc),
         commit=None,
         deliveries=deliveries,
         is_replayed=sent.is_replayed,
