@@ -232,7 +232,6 @@ def test_the_limit_is_of_what_the_caller_may_see(
     assert found(reviewer, "x", limit=1) == ["x mine"]
 
 
-@pytest.mark.xfail(reason="the index keeps no positions, so all matches rank alike")
 def test_the_best_match_comes_first_if_asked_for(
     builder: Agent, reviewer: Agent
 ) -> None:

@@ -10,7 +10,7 @@ Tables:
     profile   the agents' files, and when each last wrote
     commits   every commit of the branch, so that a cursor is looked up, not walked to
     quarantine  paths of the tip that are not what they should be
-    words     full text of subject and body, words only
+    words     full text of subject and body, without the text itself
 """
 
 import sqlite3
@@ -39,7 +39,7 @@ from gitmail.records.profile import parse_profile
 from gitmail.records.receipt import BlindCopy, Receipt, parse_blind_copy, parse_receipt
 from gitmail.records.times import from_microseconds, to_microseconds
 
-SCHEMA = 2
+SCHEMA = 3
 _KINDS = list(Kind)
 PATIENCE_S = 120.0  # somebody else may be making a large index anew
 
@@ -124,7 +124,7 @@ CREATE TABLE commits (id BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE quarantine (
   path TEXT PRIMARY KEY, reason TEXT NOT NULL, waits_for BLOB) WITHOUT ROWID;
 CREATE VIRTUAL TABLE words USING fts5 (
-  text, content='', detail=none, tokenize="unicode61 remove_diacritics 2");
+  text, content='', tokenize="unicode61 remove_diacritics 2");
 """
 
 
@@ -223,8 +223,8 @@ class Index:
             last[item.author] = max(item.time, last.get(item.author, 0))
         self._db.executemany("INSERT OR IGNORE INTO commits VALUES (?)", rows)
         self._db.executemany(
-            "UPDATE profile SET last = max(ifnull(last, 0), ?2) WHERE name = ?1",
-            last.items(),
+            "UPDATE profile SET last = max(ifnull(last, 0), ?) WHERE name = ?",
+            ((time, name) for name, time in last.items()),
         )
 
     def apply(self, changes: Iterable[Loaded], *, is_first: bool = False) -> None:
