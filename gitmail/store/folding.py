@@ -12,6 +12,7 @@ is damaged is left as it is: what was copied from it would look sound.
 
 import logging
 import os
+import socket
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from gitmail.errors import CorruptMailboxError
 from gitmail.store.disk import remove_quietly, translated
 from gitmail.store.pack import (
     COMMIT,
+    DRAFT,
     TREE,
     Entry,
     compress,
@@ -43,6 +45,7 @@ _DEEPEST_CHAIN = 40
 _OFS_DELTA, _REF_DELTA = 6, 7
 _FOLDER_MODE = 0o40000
 _LEFT_OVER_S = 3600.0
+_LONGEST_GC_S = 12 * 3600.0
 # What git says of a pack by a file beside it: keep it, unreachable, or incomplete.
 _HANDS_OFF = (".keep", ".mtimes", ".promisor")
 _DAMAGED = (LookupError, ValueError, ObjectFormatException, struct.error, zlib.error)
@@ -64,6 +67,8 @@ def fold(folder: Path) -> int:
         StorageError: Something cannot be read or written; every object is still there.
     """
     with translated(folder):
+        if _is_gc_running(folder):
+            return 0
         _drop_left_overs(folder)
         contents = dict(_readable(folder, _selected(folder)))
         if len(contents) <= 1:
@@ -76,9 +81,29 @@ def fold(folder: Path) -> int:
             what = f"an object in {', '.join(contents)}"
             raise CorruptMailboxError(what, str(folder)) from error
         kept = write_pack(folder, entries)
+        if _is_gc_running(folder):  # it fails where packs go while it looks at them
+            return 0
         gone = [name for name in contents if name != kept]
         _remove(folder, gone)
         return len(gone)
+
+
+def _is_gc_running(folder: Path) -> bool:
+    """Tell whether `git gc` says that it is at work, as another `git gc` would ask."""
+    file = folder.parent.parent / "gc.pid"
+    try:
+        pid, _, host = file.read_text("utf-8", "replace").strip().partition(" ")
+        # By the file system's own clock: a commit changed the folder just now.
+        is_old = folder.stat().st_mtime - file.stat().st_mtime > _LONGEST_GC_S
+        if is_old or not pid.isdecimal():
+            return False
+        if host == socket.gethostname() and os.name != "nt":
+            os.kill(int(pid), 0)
+    except (FileNotFoundError, ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _remove(folder: Path, names: Iterable[str]) -> None:
@@ -299,7 +324,7 @@ def _drop_left_overs(folder: Path) -> None:
     now_s = folder.stat().st_mtime
     for path in folder.iterdir():
         orphan = path.suffix == ".pack" and not path.with_suffix(".idx").exists()
-        if orphan or path.name.startswith("tmp_") or _is_own_keep(path):
+        if orphan or path.name.startswith(DRAFT) or _is_own_keep(path):
             with suppress(FileNotFoundError):
                 if now_s - path.stat().st_mtime > _LEFT_OVER_S:
                     remove_quietly(path)

@@ -2,15 +2,6 @@
 
 It can be deleted at any time. It names the commit it reflects, and nobody reads it
 before it has been brought up to the tip (DESIGN 7). Message bodies are not in it.
-
-Tables:
-    message   one row a message, with what lists are filtered by
-    mail      who may see which message in which role, and their stage with it
-    name      agents, `team:NAME`, `all`, rooms and topics as small numbers
-    profile   the agents' files, and when each last wrote
-    commits   every commit of the branch, so that a cursor is looked up, not walked to
-    quarantine  paths of the tip that are not what they should be
-    words     full text of subject and body, without the text itself
 """
 
 import sqlite3
@@ -38,8 +29,9 @@ from gitmail.records.paths import (
 from gitmail.records.profile import parse_profile
 from gitmail.records.receipt import BlindCopy, Receipt, parse_blind_copy, parse_receipt
 from gitmail.records.times import from_microseconds, to_microseconds
+from gitmail.store.schema import SCHEMA
+from gitmail.store.schema import TABLES as _TABLES
 
-SCHEMA = 3
 _KINDS = list(Kind)
 PATIENCE_S = 120.0  # somebody else may be making a large index anew
 
@@ -98,34 +90,6 @@ class Quarantined:
 
 class NeedsRebuildError(Exception):
     """A change cannot be applied step by step; the index must be made anew."""
-
-
-_TABLES = """
-CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
-CREATE TABLE name (n INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
-CREATE TABLE message (
-  n INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, date INTEGER NOT NULL,
-  sender INTEGER NOT NULL, thread INTEGER NOT NULL, part INTEGER NOT NULL,
-  kind INTEGER NOT NULL, importance INTEGER NOT NULL, ack_required INTEGER NOT NULL,
-  topic INTEGER, room INTEGER, expires INTEGER, request INTEGER);
-CREATE INDEX message_thread ON message (thread);
-CREATE INDEX message_room ON message (room) WHERE room IS NOT NULL;
-CREATE INDEX message_request ON message (request) WHERE request IS NOT NULL;
-CREATE TABLE mail (
-  who INTEGER NOT NULL, date INTEGER NOT NULL, n INTEGER NOT NULL,
-  role INTEGER NOT NULL, stage INTEGER NOT NULL,
-  PRIMARY KEY (who, date, n)) WITHOUT ROWID;
-CREATE INDEX mail_blind ON mail (n) WHERE role & 8;
-CREATE INDEX mail_pending ON mail (who, date, n) WHERE stage < 2;
-CREATE INDEX message_expires ON message (expires) WHERE expires IS NOT NULL;
-CREATE TABLE profile (
-  name TEXT PRIMARY KEY, data BLOB NOT NULL, last INTEGER) WITHOUT ROWID;
-CREATE TABLE commits (id BLOB PRIMARY KEY) WITHOUT ROWID;
-CREATE TABLE quarantine (
-  path TEXT PRIMARY KEY, reason TEXT NOT NULL, waits_for BLOB) WITHOUT ROWID;
-CREATE VIRTUAL TABLE words USING fts5 (
-  text, content='', tokenize="unicode61 remove_diacritics 2");
-"""
 
 
 class Index:
@@ -414,6 +378,19 @@ class Index:
         self._db.execute(
             "INSERT OR REPLACE INTO quarantine VALUES (?, ?, ?)",
             (path, reason, bytes.fromhex(waits_for) if waits_for else None),
+        )
+
+    def has_in_the_way(self, paths: Iterable[str]) -> bool:
+        """Tell whether a quarantined file stood where these paths have a folder."""
+        folders: set[str] = set()
+        for path in paths:
+            while (path := path.rpartition("/")[0]) and path not in folders:
+                folders.add(path)
+        marks = ",".join("?" * len(folders))
+        return bool(
+            self._db.execute(
+                f"SELECT 1 FROM quarantine WHERE path IN ({marks})", tuple(folders)
+            ).fetchone()
         )
 
     def quarantined(self) -> list[Quarantined]:

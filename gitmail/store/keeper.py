@@ -73,6 +73,13 @@ class IndexKeeper:
                 self._use_memory(error)
         return self._index or self._use_memory("it is replaced again and again")
 
+    def end_reading(self) -> None:
+        """End the transaction in which the index was read."""
+        try:
+            self.index().execute("COMMIT")
+        except sqlite3.Error:
+            self.close()  # with a transaction open it would be of no use
+
     def close(self) -> None:
         """Close the index."""
         if self._index is not None:
@@ -167,6 +174,8 @@ class IndexKeeper:
             index = self.index()
             with index.writing():
                 if index.commit != base:  # a reader was quicker, or it is made anew
+                    return
+                if index.has_in_the_way(files):  # what is gone now must be looked for
                     return
                 index.apply(_loaded(files, blobs))
                 index.add_commits([done])

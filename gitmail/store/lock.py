@@ -4,6 +4,7 @@ The operating system frees them when their holder dies, so none is ever stale. T
 save work; what is right rests on the branch's compare-and-set (DESIGN 6).
 """
 
+import logging
 import threading
 import time
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ from gitmail.store.disk import translated
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
+
+logger = logging.getLogger("gitmail")
 
 _POLL_S = 0.002
 
@@ -75,6 +78,13 @@ class Lock:
 
     def free(self) -> None:
         """Let the lock go."""
-        if self._file_lock is not None:
-            self._file_lock.release()
-        self._thread_lock.release()
+        try:
+            if self._file_lock is not None:
+                try:
+                    self._file_lock.release()
+                except OSError as error:
+                    # What was done under the lock has been done, so no error of it.
+                    logger.warning("unlocking %s again: %s", self._path, error)
+                    self._file_lock.release()
+        finally:
+            self._thread_lock.release()

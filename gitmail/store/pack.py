@@ -19,10 +19,11 @@ from gitmail.store.disk import flush_folder, remove_quietly, replace, write_dura
 
 COMMIT, TREE, BLOB = 1, 2, 3
 _OFS_DELTA = 6
-_NAMES = {COMMIT: b"commit", TREE: b"tree", BLOB: b"blob"}
+KINDS = {b"commit": COMMIT, b"tree": TREE, b"blob": BLOB}
+_NAMES = {number: name for name, number in KINDS.items()}
 _LARGE_OFFSET = 0x80000000
 _SMALL = 4096
-_DRAFT = "tmp_"  # git removes such files in time
+DRAFT = "gitmail_"  # not git's `tmp_`, which `git gc --prune=now` removes at once
 _LARGEST_STORED = 0xFFFF
 
 
@@ -98,8 +99,8 @@ def compress(data: bytes) -> bytes:
 def write_pack(folder: Path, entries: Iterable[Entry], *, is_kept: bool = False) -> str:
     """Write a pack and its index; both are durable when this returns.
 
-    A crash leaves at most temporary files, which `git gc` removes, or a pack without
-    an index, which nobody reads.
+    A crash leaves at most temporary files, or a pack without an index, which nobody
+    reads; folding removes them in time.
 
     Args:
         folder: The repository's `objects/pack`.
@@ -114,7 +115,7 @@ def write_pack(folder: Path, entries: Iterable[Entry], *, is_kept: bool = False)
     target = f"{folder}/{name}"
     if os.path.exists(f"{target}.idx"):  # the same objects in the same order
         return name
-    draft = f"{folder}/{_DRAFT}{uuid4().hex}"
+    draft = f"{folder}/{DRAFT}{uuid4().hex}"
     try:
         write_durably(draft, pack)
         if is_kept:

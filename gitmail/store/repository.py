@@ -37,6 +37,7 @@ from gitmail.store.disk import translated
 from gitmail.store.pack import (
     BLOB,
     COMMIT,
+    KINDS,
     TREE,
     Entry,
     NewObject,
@@ -393,12 +394,27 @@ class Repository:
             with translated(self._packs):
                 found, data = self._objects.get_raw(_oid(object_id))
         except UNREADABLE as error:
-            what = f"object {object_id} is missing or damaged"
-            raise CorruptMailboxError(what, self._where) from error
+            loose = self._read_loose(object_id)
+            if loose is None:
+                what = f"object {object_id} is missing or damaged"
+                raise CorruptMailboxError(what, self._where) from error
+            found, data = loose
         if found != kind:
             what = f"object {object_id} is of another type"
             raise CorruptMailboxError(what, self._where)
         return data
+
+    def _read_loose(self, object_id: str) -> tuple[int, bytes] | None:
+        """Return kind and bytes of a loose object, for which dulwich is too strict."""
+        place = self._packs.parent / object_id[:2] / object_id[2:]
+        try:
+            raw = zlib.decompress(place.read_bytes())
+        except (OSError, zlib.error):
+            return None
+        head, _, data = raw.partition(b"\0")
+        kind, _, size = head.partition(b" ")
+        is_whole = kind in KINDS and size == b"%d" % len(data)
+        return (KINDS[kind], data) if is_whole else None
 
     @property
     def _where(self) -> str:

@@ -225,8 +225,7 @@ class Store:
                 if index.commit == tip:
                     return ask(self._view(tip))
             finally:
-                with suppress(sqlite3.Error):  # SQLite may have ended it itself
-                    index.execute("COMMIT")
+                self._keeper.end_reading()
             self._keeper.catch_up(tip)
 
     def _view(self, tip: CommitId) -> View:

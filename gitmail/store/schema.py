@@ -1,0 +1,40 @@
+"""The tables of the derived index.
+
+Tables:
+    message   one row a message, with what lists are filtered by
+    mail      who may see which message in which role, and their stage with it
+    name      agents, `team:NAME`, `all`, rooms and topics as small numbers
+    profile   the agents' files, and when each last wrote
+    commits   every commit of the branch, so that a cursor is looked up, not walked to
+    quarantine  paths of the tip that are not what they should be
+    words     full text of subject and body, without the text itself
+"""
+
+SCHEMA = 3
+"""Another number means another index, which is made anew."""
+TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE name (n INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
+CREATE TABLE message (
+  n INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, date INTEGER NOT NULL,
+  sender INTEGER NOT NULL, thread INTEGER NOT NULL, part INTEGER NOT NULL,
+  kind INTEGER NOT NULL, importance INTEGER NOT NULL, ack_required INTEGER NOT NULL,
+  topic INTEGER, room INTEGER, expires INTEGER, request INTEGER);
+CREATE INDEX message_thread ON message (thread);
+CREATE INDEX message_room ON message (room) WHERE room IS NOT NULL;
+CREATE INDEX message_request ON message (request) WHERE request IS NOT NULL;
+CREATE TABLE mail (
+  who INTEGER NOT NULL, date INTEGER NOT NULL, n INTEGER NOT NULL,
+  role INTEGER NOT NULL, stage INTEGER NOT NULL,
+  PRIMARY KEY (who, date, n)) WITHOUT ROWID;
+CREATE INDEX mail_blind ON mail (n) WHERE role & 8;
+CREATE INDEX mail_pending ON mail (who, date, n) WHERE stage < 2;
+CREATE INDEX message_expires ON message (expires) WHERE expires IS NOT NULL;
+CREATE TABLE profile (
+  name TEXT PRIMARY KEY, data BLOB NOT NULL, last INTEGER) WITHOUT ROWID;
+CREATE TABLE commits (id BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE quarantine (
+  path TEXT PRIMARY KEY, reason TEXT NOT NULL, waits_for BLOB) WITHOUT ROWID;
+CREATE VIRTUAL TABLE words USING fts5 (
+  text, content='', tokenize="unicode61 remove_diacritics 2");
+"""
