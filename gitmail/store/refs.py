@@ -27,6 +27,7 @@ from gitmail.store.disk import (
 
 BRANCH = "gitmail"
 REF = f"refs/heads/{BRANCH}"
+_SIZE = 41  # of a commit id and a line end, which replace one another in place
 _PATIENCE_S = 2.0
 _PAUSE_S = 0.005
 
@@ -128,7 +129,7 @@ class Branch:
         self._drop_own_lock()  # a killed writer's: we hold the writer lock
         for slot in self._slots:
             found = _stat(slot)
-            if found and found.st_nlink == 1:
+            if found and found.st_nlink == 1 and found.st_size <= _SIZE:
                 return slot
         ref = _stat(self._ref)
         slot = next(s for s in self._slots if not _is_same(_stat(s), ref))
