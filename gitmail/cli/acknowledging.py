@@ -28,7 +28,8 @@ def run_ack(shell: Shell) -> int:
     """Acknowledge messages; 1 where not one of them could be."""
     args = shell.args
     acked = shell.agent.ack(args.messages, stage=args.stage, note=args.note)
-    shell.has_written = acked.commit is not None
+    risen = [r.id for r in acked.results if r.outcome == "updated"]
+    shell.note(acked.commit, risen)
     shell.show(
         lambda: late.plain.acked(acked),
         lambda: late.deliveries.acked(acked, shell.look),

@@ -92,7 +92,7 @@ def run_unretire(shell: Shell) -> int:
 
 
 def _show(shell: Shell, registered: "Registered", verb: str) -> int:
-    shell.has_written = registered.commit is not None
+    shell.note(registered.commit)
     shell.show(
         lambda: late.plain.registered(registered),
         lambda: late.people.registered(registered, shell.look, verb=verb),

@@ -46,7 +46,7 @@ def run_poll(shell: Shell) -> int:
     args, agent = shell.args, shell.agent
     filters = _filters(args)
     page = agent.poll(ack=args.ack, **filters)
-    shell.has_written = page.commit is not None
+    shell.note(page.commit, (item.id for item in page.items))
     is_all = not any(filters[name] for name in filters if name not in _FORM)
     nobody = f"Nothing is pending for {agent.name}" if is_all else "No mail fits"
     shell.show(
@@ -60,7 +60,7 @@ def run_wait(shell: Shell) -> int:
     """List mail as soon as there is some."""
     args = shell.args
     page = shell.agent.wait(args.timeout, ack=args.ack, **_filters(args))
-    shell.has_written = page.commit is not None
+    shell.note(page.commit, (item.id for item in page.items))
     if page.is_timed_out and not shell.is_json:
         shell.say(f"nothing arrived within {args.timeout:g} s")
     else:

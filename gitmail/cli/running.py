@@ -45,7 +45,7 @@ def run_housekeeping(shell: Shell) -> int:
 def keep_house(shell: Shell) -> None:
     """Start housekeeping in a process of its own, if a write made it due."""
     mailbox = shell.opened()
-    if not (mailbox and shell.has_written and mailbox.store.needs_housekeeping()):
+    if not (mailbox and shell.commit and mailbox.store.needs_housekeeping()):
         return
     import subprocess  # noqa: PLC0415 - 5 ms of every command
 

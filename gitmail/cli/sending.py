@@ -103,7 +103,8 @@ def _send_batch(shell: Shell) -> int:
             error.message = f"line {at}: {error.message}"
             error.details["line"] = at
         raise
-    shell.has_written = any(each.commit for each in sent)
+    new = [each for each in sent if each.commit]
+    shell.note(new[0].commit if new else None, (each.message.id for each in new))
     shell.show(
         lambda: late.plain.sent_many(sent),
         lambda: late.deliveries.sent_many(sent, shell.look),
@@ -133,7 +134,7 @@ def _addresses(said: list[str] | None) -> str | None:
 
 
 def _show(shell: Shell, sent: "Sent") -> int:
-    shell.has_written = sent.commit is not None
+    shell.note(sent.commit, [sent.message.id])
     shell.show(
         lambda: late.plain.sent(sent), lambda: late.deliveries.sent(sent, shell.look)
     )

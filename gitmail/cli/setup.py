@@ -37,6 +37,7 @@ def run_init(shell: Shell) -> int:
     if project and is_inside:
         project.exclude()
     status = mailbox.status()
+    shell.note(status.tip if is_new else None)
     answer = {
         "mailbox": status.path,
         "id": status.id,

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
@@ -30,14 +30,16 @@ class Shell:
         args: The parsed command line.
         clock: Returns the present.
         is_json: Whether answers are JSON objects.
-        has_written: Whether the command made a commit.
+        commit: The commit that the command made.
+        ids: The messages that the commit is about.
     """
 
     def __init__(self, args: argparse.Namespace, clock: Clock) -> None:
         self.args = args
         self.clock = clock
         self.is_json: bool = args.is_json
-        self.has_written = False
+        self.commit: str | None = None
+        self.ids: list[str] = []
         self._settings: Settings | None = None
         self._mailbox: Mailbox | None = None
         self._progress = _Progress()
@@ -92,13 +94,29 @@ class Shell:
         self._mailbox = self._open.enter_context(mailbox)
         return mailbox
 
+    def note(self, commit: str | None, ids: Iterable[str] = ()) -> None:
+        """Take down what was written, before it is told."""
+        self.commit = commit
+        self.ids = list(ids) if commit else []
+
     def show(
         self, plain: Callable[[], Mapping[str, Any]], text: Callable[[], str]
     ) -> None:
-        """Print the answer on standard output, as JSON or for people."""
+        """Print the answer on standard output, as JSON or for people.
+
+        Raises:
+            AnswerLostError: It cannot be printed, and something was written before.
+            OutputError, OutputClosedError: The same, where nothing was.
+        """
         answer = as_line(plain()) if self.is_json else text()
         self._progress.end()
-        streams.write(answer)
+        try:
+            streams.write(answer)
+        except (streams.OutputError, streams.OutputClosedError) as error:
+            if self.commit is None:
+                raise
+            reason = str(error) or "nobody reads standard output any more"
+            raise streams.AnswerLostError(self.commit, self.ids, reason) from error
 
     def say(self, text: str) -> None:
         """Tell something that is no answer, on standard error."""

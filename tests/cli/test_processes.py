@@ -63,7 +63,72 @@ def test_an_answer_that_cannot_be_written_is_an_error(cli: CommandLine) -> None:
 
     assert process.returncode == 1
     assert err.startswith(b"gitmail: standard output: ")
-    assert err.count(b"\n") == 1
+    assert b"Nothing was changed" in err
+
+
+_WRITING = [
+    ("builder", "send", "--to", "reviewer", "Hello."),
+    ("builder", "send", "--batch", "batch.jsonl"),
+    ("reviewer", "reply", "ID", "Hello."),
+    ("reviewer", "ack", "ID"),
+    ("reviewer", "poll", "--ack"),
+    ("reviewer", "wait", "--ack"),
+    ("reviewer", "register", "newcomer"),
+    ("reviewer", "retire", "lead"),
+]
+
+
+@_FULL_DISK
+@pytest.mark.parametrize("argv", _WRITING, ids=" ".join)
+def test_what_was_done_is_not_told_as_failed_where_the_answer_is_lost(
+    argv: tuple[str, ...], cli: CommandLine, send: Callable[..., str]
+) -> None:
+    """The error says so and names commit and messages: a retry would double it (I5)."""
+    message = send()
+    (cli.folder / "batch.jsonl").write_text('{"to": "lead", "body": "x"}', "utf-8")
+    words = [message if word == "ID" else word for word in argv]
+    with (
+        Path("/dev/full").open("wb") as full,
+        _run(cli, "--json", "--as", *words, stdout=full) as process,
+    ):
+        _, err = process.communicate(timeout=30)
+    error = json.loads(err)["error"]
+    (latest,) = cli.ok("log", "--limit", "1")["log"]
+
+    assert (process.returncode, error["code"]) == (1, "answer_lost")
+    assert error["commit"] == latest["commit"]
+    assert error.get("ids") == latest.get("messages")
+    assert error["hint"].startswith("Do not run it again")
+
+
+def test_what_was_done_is_told_where_the_reader_of_the_answer_has_gone(
+    cli: CommandLine, send: Callable[..., str]
+) -> None:
+    """Mail that was acknowledged and never shown must not vanish without a word."""
+    message = send()
+    reading, writing = os.pipe()
+    os.close(reading)
+    with _run(cli, "--as", "reviewer", "poll", "--ack", stdout=writing) as process:
+        os.close(writing)
+        _, err = process.communicate(timeout=30)
+
+    assert process.returncode == 1
+    assert err.startswith(b"gitmail: It was done in commit ")
+    assert message.encode() in err
+
+
+@_FULL_DISK
+@pytest.mark.parametrize(
+    ("argv", "code"), [(["no-such-command"], 2), (["whois", "nobody"], 1), ([], 2)]
+)
+def test_an_error_that_cannot_be_written_keeps_its_exit_code(
+    argv: list[str], code: int, cli: CommandLine
+) -> None:
+    """The exit code is then all that tells of it."""
+    with Path("/dev/full").open("wb") as full, _run(cli, *argv, stderr=full) as process:
+        out, _ = process.communicate(timeout=30)
+
+    assert (process.returncode, out) == (code, b"")
 
 
 @_POSIX_ONLY
