@@ -1,15 +1,25 @@
-"""Text that a command takes from a file or from standard input."""
+"""Text that a command takes from a file or from standard input, never without end."""
 
+import io
 import json
+import stat
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from gitmail.cli import streams
 from gitmail.cli.parser import UsageError
 from gitmail.cli.shell import Shell
-from gitmail.errors import InvalidArgumentError, InvalidTextError
+from gitmail.errors import BodyTooLargeError, InvalidArgumentError, InvalidTextError
 
 _STDIN = "-"
+MOST_BYTES = 2**26
+"""What is taken in at most, whatever the limits of the mailbox."""
+LINE_BYTES = 2**20
+"""What a line of a batch may have besides its body."""
+_LONGEST_ESCAPE = len(r"\u0000")
 
 
 class _BadLineError(InvalidArgumentError):
@@ -20,11 +30,24 @@ class _BadLineError(InvalidArgumentError):
         self.details["line"] = number
 
 
+class _EndlessBodyError(BodyTooLargeError):
+    """A body exceeds the limit, and was not read to its end."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        super().__init__(limit_bytes + 1, limit_bytes)
+        self.message = f"The body has more UTF-8 bytes than the limit of {limit_bytes}"
+
+
+class _RepeatedKeyError(ValueError):
+    """A JSON object says the same key twice."""
+
+
 def read_body(shell: Shell, command: str) -> str:
     """Return the body that a command line names, exactly as it is.
 
     Raises:
         UsageError: It names two.
+        BodyTooLargeError: It exceeds the mailbox's limit, beyond which none is read.
         InvalidArgumentError: The file cannot be read.
         InvalidTextError: The bytes are no UTF-8.
     """
@@ -32,52 +55,100 @@ def read_body(shell: Shell, command: str) -> str:
     if body is not None and file is not None:
         message = "BODY and --body-file cannot both be given"
         raise UsageError(message, command)
-    if file is not None:
-        return _decode("body", _read(shell, "--body-file", file))
-    if body is None or body == _STDIN:
-        return _decode("body", _read(shell, "BODY", _STDIN))
-    return str(body)
+    if file is None and body not in (None, _STDIN):
+        return str(body)
+    argument = "BODY" if file is None else "--body-file"
+    limit = min(shell.mailbox.charter().max_body_bytes, MOST_BYTES)
+    with _opened(shell, argument, _STDIN if file is None else file) as stream:
+        data = stream.read(limit + 1)
+    if len(data) > limit:
+        if file in (None, _STDIN):
+            raise _EndlessBodyError(limit)
+        raise BodyTooLargeError(Path(file).stat().st_size, limit)
+    return _decode("body", data)
 
 
 def read_batch(shell: Shell, file: str) -> list[tuple[int, dict[str, object]]]:
     """Return the messages of a JSONL file with their line numbers.
 
     Raises:
-        InvalidArgumentError: The file cannot be read, or a line is no JSON object.
+        InvalidArgumentError: The file cannot be read, is too large or holds no message;
+            or a line is no JSON object.
         InvalidTextError: The bytes are no UTF-8.
     """
-    text = _decode("batch", _read(shell, "--batch", file))
+    limit = LINE_BYTES + _LONGEST_ESCAPE * shell.mailbox.charter().max_body_bytes
+    limit = min(limit, MOST_BYTES)
     messages = []
-    # Other line ends, such as U+2028, may stand within JSON text.
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            said = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise _BadLineError(number, line, str(error)) from error
-        if not isinstance(said, dict):
-            raise _BadLineError(number, line, "it is no JSON object")
-        messages.append((number, said))
+    with _opened(shell, "--batch", file) as stream:
+        number, left = 0, MOST_BYTES
+        # Other line ends, such as U+2028, may stand within JSON text.
+        while data := stream.readline(limit + 1):
+            number, left = number + 1, left - len(data)
+            if len(data) > limit:
+                rule = f"a line may have {limit} bytes"
+                raise _BadLineError(number, repr(data[:20]), rule)
+            if left < 0:
+                rule = f"it has more than {MOST_BYTES} bytes; send it in parts"
+                raise InvalidArgumentError("--batch", file, rule)
+            line = _decode(f"line {number}", data)
+            line = line.removeprefix("\ufeff") if number == 1 else line
+            if line.strip():
+                messages.append((number, _parse(number, line)))
+    if not messages:
+        raise InvalidArgumentError("--batch", file, "it holds no message")
     return messages
 
 
-def _read(shell: Shell, argument: str, file: str) -> bytes:
-    if file == _STDIN:
-        return _read_stdin(shell)
+def _parse(number: int, line: str) -> dict[str, object]:
     try:
-        return Path(file).read_bytes()
-    except (OSError, ValueError) as error:  # a NUL in a path is a ValueError
-        reason = getattr(error, "strerror", None) or str(error)
+        said = json.loads(line, object_pairs_hook=_object)
+    except _RepeatedKeyError as error:
+        raise _BadLineError(number, line, str(error)) from error
+    except json.JSONDecodeError as error:
+        reason = f"it is no JSON at character {error.pos + 1}"
+        raise _BadLineError(number, line, reason) from error
+    except ValueError as error:  # the interpreter's limit of digits
+        raise _BadLineError(number, line, "a number in it is too long") from error
+    except RecursionError as error:
+        raise _BadLineError(number, line, "it is nested too deeply") from error
+    if not isinstance(said, dict):
+        raise _BadLineError(number, line, "it is no JSON object")
+    return said
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    said = dict(pairs)
+    if len(said) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in said if keys.count(key) > 1)
+        message = f"it says {json.dumps(twice)} twice"
+        raise _RepeatedKeyError(message)
+    return said
+
+
+@contextmanager
+def _opened(shell: Shell, argument: str, file: str) -> Iterator[BinaryIO]:
+    """Open a regular file, or standard input."""
+    rule = "it is no regular file; use - to read standard input"
+    try:
+        if file == _STDIN:
+            yield _stdin(shell)
+            return
+        if "\0" in file or not stat.S_ISREG(Path(file).stat().st_mode):
+            raise InvalidArgumentError(argument, file, rule)
+        with Path(file).open("rb") as stream:
+            yield stream
+    except OSError as error:
+        reason = error.strerror or str(error)
         raise InvalidArgumentError(argument, file, reason) from error
 
 
-def _read_stdin(shell: Shell) -> bytes:
+def _stdin(shell: Shell) -> BinaryIO:
     if sys.stdin is None:  # whoever started the process may have closed it
-        return b""
+        return io.BytesIO()
     if streams.is_terminal(sys.stdin):
         shell.say("reading the text from the terminal until end of input (Ctrl-D)")
-    return sys.stdin.buffer.read()
+    return sys.stdin.buffer
 
 
 def _decode(field: str, data: bytes) -> str:

@@ -1,13 +1,21 @@
 """`send` and `reply`."""
 
 import argparse
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from gitmail.cli import late
 from gitmail.cli.bodies import read_batch, read_body
 from gitmail.cli.parser import Commands, UsageError
 from gitmail.cli.shell import Shell
-from gitmail.errors import GitmailError
+from gitmail.errors import (
+    BlankBodyError,
+    ConflictError,
+    GitmailError,
+    InvalidInputError,
+    NotRegisteredError,
+    RequestConflictError,
+)
 
 if TYPE_CHECKING:
     from gitmail.mailbox.values import Sent
@@ -19,7 +27,7 @@ _BODY = (
 _BATCH = """\
 With --batch each line of the file is a JSON object with the keys to, body, subject,
 cc, bcc, kind, importance, ack_required, topic, room, request_id and expires_in.
-All are sent in one commit, or none."""
+All are sent in one commit, or none. A file may have 64 MiB."""
 
 
 def add_parser(commands: Commands) -> None:
@@ -88,20 +96,22 @@ def run_reply(shell: Shell) -> int:
 
 def _send_batch(shell: Shell) -> int:
     args = shell.args
-    said = [v for v in vars(args).items() if v[0] in _NOT_WITH_BATCH and v[1]]
+    given = vars(args)
+    said = [
+        k for k in _NOT_WITH_BATCH if given[k] is not None and given[k] is not False
+    ]
     if said:
-        message = f"--batch FILE stands alone, without {said[0][0].replace('_', '-')}"
+        message = f"--batch FILE stands alone, without {said[0].replace('_', '-')}"
         raise UsageError(message, "gitmail send")
     agent = shell.agent
     lines = read_batch(shell, args.batch)
     try:
         sent = agent.send_many([message for _, message in lines])
-    except GitmailError as error:
-        number = error.details.get("message_number")
-        if isinstance(number, int):
-            at = lines[number - 1][0]
-            error.message = f"line {at}: {error.message}"
-            error.details["line"] = at
+    except (InvalidInputError, ConflictError) as error:
+        only = 1 if len(lines) == 1 and not isinstance(error, NotRegisteredError) else 0
+        number = error.details.get("message_number", only)
+        if isinstance(number, int) and number:
+            _tell_line(error, lines[:number])
         raise
     new = [each for each in sent if each.commit]
     shell.note(new[0].commit if new else None, (each.message.id for each in new))
@@ -110,6 +120,26 @@ def _send_batch(shell: Shell) -> int:
         lambda: late.deliveries.sent_many(sent, shell.look),
     )
     return 0
+
+
+def _tell_line(
+    error: GitmailError, lines: Sequence[tuple[int, dict[str, object]]]
+) -> None:
+    """Word an error for the last of these lines of a batch."""
+    at, message = lines[-1]
+    error.details["line"] = at
+    if isinstance(error, BlankBodyError):
+        error.hint = 'Put text into the "body" of that line'
+    if isinstance(error, RequestConflictError):
+        wanted = str(message["request_id"]).strip()
+        same = [n for n, m in lines[:-1] if str(m.get("request_id")).strip() == wanted]
+        if same:  # then nothing was sent under that id that could be named
+            error.details.pop("id")
+            fields = error.message.rpartition(": ")[2]
+            error.message = (
+                f"it has the request id of line {same[0]}, but not its {fields}"
+            )
+    error.message = f"line {at}: {error.message}"
 
 
 _NOT_WITH_BATCH = (
