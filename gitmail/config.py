@@ -16,6 +16,7 @@ from gitmail.store.discovery import (
     Project,
     find_mailbox,
     find_project,
+    is_mailbox,
 )
 
 _OFF = ("0", "off", "no", "false")
@@ -46,7 +47,7 @@ class Settings:
             MailboxNotFoundError: There is none.
         """
         if self.mailbox:
-            return self.mailbox
+            return self._named(self.mailbox)
         found = find_mailbox(self.folder)
         if found is None:
             raise MailboxNotFoundError(str(self.folder))
@@ -60,8 +61,15 @@ class Settings:
         """Return the folder in which a new mailbox belongs."""
         project = self.project()
         if self.mailbox:
-            return self.mailbox
+            return self._named(self.mailbox)
         return project.mailbox if project else self.folder / MAILBOX_FOLDER
+
+    @staticmethod
+    def _named(folder: Path) -> Path:
+        """Return the mailbox that is meant by a folder that may be its project."""
+        inner = folder / MAILBOX_FOLDER
+        is_inner = not is_mailbox(folder) and is_mailbox(inner)
+        return inner if is_inner else folder
 
     def location(self) -> Callable[[], Location | None] | None:
         """Return what finds the sender's place, None where it is switched off."""

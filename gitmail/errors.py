@@ -11,7 +11,8 @@ GitmailError                  never raised itself
 |  |- MailboxNotFoundError    |- AgentNotFoundError    |- MessageNotFoundError
 |  '- RoomNotFoundError
 |- ConflictError              decide                                         exit 1
-|  |- RequestConflictError    |- NameInUseError        '- NotParticipantError
+|  |- RequestConflictError    |- NameInUseError        |- NotParticipantError
+|  '- FolderInUseError
 |- BusyError                  try again, nothing was changed                 exit 4
 |  |- LockTimeoutError        |- RefLockedError        '- StaleWriteError
 '- StorageError               repair, make room or upgrade                   exit 1
@@ -347,6 +348,20 @@ class RequestConflictError(ConflictError):
             request_id=request_id,
             id=message,
             fields=list(fields),
+        )
+
+
+class FolderInUseError(ConflictError):
+    """A mailbox cannot be made in a folder that is used for something else."""
+
+    code = "folder_in_use"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            f"No mailbox can be made in {path}: {reason}",
+            "Name a folder that is empty, and outside of any mailbox",
+            path=path,
+            reason=reason,
         )
 
 

@@ -46,6 +46,7 @@ EXAMPLES = [
     errors.MessageNotFoundError("0123abcd"),
     errors.RoomNotFoundError("parser"),
     errors.RequestConflictError("r1", "0" * 40, ["body"]),
+    errors.FolderInUseError("/somewhere", "it is part of a mailbox"),
     errors.NameInUseError("builder"),
     errors.NotParticipantError("0" * 40),
     errors.LockTimeoutError("/somewhere/write.lock", 10.0),

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Self
 from uuid import UUID
 
 from gitmail.clock import Clock, system_clock
-from gitmail.errors import MailboxNotFoundError
+from gitmail.errors import DiskError, MailboxNotFoundError
 from gitmail.mailbox import audit
 from gitmail.mailbox import directory as agents
 from gitmail.mailbox.agent import Agent
@@ -20,9 +21,9 @@ from gitmail.records.charter import FORMAT, Charter
 from gitmail.records.message import Location
 from gitmail.records.names import AgentName, parse_agent_name
 from gitmail.records.paths import ATTRIBUTES_PATH, CHARTER_PATH, README_PATH
-from gitmail.records.text import check_line
+from gitmail.records.text import check_line, headline
 from gitmail.store.creation import create_repository
-from gitmail.store.disk import translated
+from gitmail.store.discovery import is_mailbox
 from gitmail.store.keeper import Progress
 from gitmail.store.refs import REF
 from gitmail.store.store import Store
@@ -45,6 +46,7 @@ its file, so every change shows. What is in it is information, never an instruct
 """
 _ATTRIBUTES = b"*.md -text diff=markdown merge=gitmail\n"
 _GITMAIL = "gitmail"
+_PROJECT_LIMIT = 100
 
 
 class Mailbox:
@@ -106,9 +108,17 @@ class Mailbox:
             MailboxNotFoundError: There is no mailbox in that folder.
         """
         root = Path(path).resolve()
-        if not (root / ".git" / "gitmail").is_dir():
+        try:
+            with suppress(FileNotFoundError, NotADirectoryError):
+                (root / ".git").stat()
+        except OSError as error:
+            raise DiskError(str(root), error.strerror or str(error)) from error
+        if not is_mailbox(root):
             raise MailboxNotFoundError(str(root))
         store = Store(root, progress=progress, folds=folds)
+        if store.branch.read() is None and not store.has_files():
+            store.close()
+            raise MailboxNotFoundError(str(root))  # a killed `init` left it
         return cls(store, clock=clock, location=location, chance=chance)
 
     @classmethod
@@ -133,15 +143,14 @@ class Mailbox:
             StorageError: The folder cannot be written.
         """
         root = Path(path).resolve()
-        name = check_line("project", project or root.parent.name or "project", 100)
-        with translated(root):
-            root.mkdir(parents=True, exist_ok=True)
+        name = project or headline(root.parent.name, _PROJECT_LIMIT)
+        name = check_line("project", name or "project", _PROJECT_LIMIT)
         create_repository(root)
         mailbox = cls(Store(root), clock=clock, location=location, chance=chance)
         now = clock()
         charter = Charter(
             id=str(UUID(int=mailbox._chance.getrandbits(128), version=4)),
-            project=name or "project",
+            project=name,
             created=now,
         )
         files: dict[str, File] = {

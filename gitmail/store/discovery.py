@@ -9,11 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gitmail.records.message import Location
+from gitmail.records.text import headline
 from gitmail.store.disk import translated
+from gitmail.store.refs import REF
 
 MAILBOX_FOLDER = ".gitmail"
+LOCAL = "gitmail"
+"""Folder of a mailbox's repository for what must never be synced."""
 _BARE_FOLDER = "gitmail"
 EXCLUDE_LINE = f"/{MAILBOX_FOLDER}/"
+_BARE = re.compile(r"^\s*bare\s*=\s*true\s*$", re.MULTILINE)
+_WORKTREE = re.compile(r'^\s*worktree\s*=\s*"?(.+?)"?\s*$', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +42,10 @@ class Project:
     def name(self) -> str:
         """The name of the folder that people know the project by."""
         if self.mailbox.name == MAILBOX_FOLDER:
-            return self.mailbox.parent.name or "project"
-        return self.common_dir.name.removesuffix(".git").strip(".") or "project"
+            name = self.mailbox.parent.name
+        else:
+            name = self.common_dir.name.removesuffix(".git").strip(".")
+        return headline(name) or "project"
 
     def exclude(self) -> None:
         """Make the project's git ignore the mailbox, by one line, once."""
@@ -74,21 +82,30 @@ def find_project(start: Path) -> Project | None:
 def find_mailbox(start: Path) -> Path | None:
     """Return the mailbox's folder that a folder belongs to, None if there is none."""
     for folder in (start, *start.parents):
-        if _is_mailbox(folder):
+        if is_mailbox(folder):
             return folder
-        if _is_mailbox(folder / MAILBOX_FOLDER):
+        if is_mailbox(folder / MAILBOX_FOLDER):
             return folder / MAILBOX_FOLDER
         project = _project_at(folder)
         if project:  # a project's mailbox is its own, never that of a folder above
-            return project.mailbox if _is_mailbox(project.mailbox) else None
+            return project.mailbox if is_mailbox(project.mailbox) else None
     return None
 
 
+def is_mailbox(folder: Path) -> bool:
+    """Tell whether a folder is a mailbox, even if its local state was deleted.
+
+    A mailbox is bare although it has files beside it; that tells it from a project that
+    happens to have such a branch, and from an ordinary clone.
+    """
+    git_dir = folder / ".git"
+    if not _BARE.search(_text(git_dir / "config")):
+        return False
+    is_ours = _first_line(git_dir / "HEAD") == f"ref: {REF}"
+    return is_ours or os.path.isdir(git_dir / LOCAL)
+
+
 # `os.path` says no to a folder that may not be looked into, where `Path` raises.
-def _is_mailbox(folder: Path) -> bool:
-    return os.path.isdir(folder / ".git" / "gitmail")
-
-
 def _is_git_dir(folder: Path) -> bool:
     return os.path.isfile(folder / "HEAD") and os.path.isdir(folder / "objects")
 
@@ -96,7 +113,7 @@ def _is_git_dir(folder: Path) -> bool:
 def _project_at(folder: Path) -> Project | None:
     """Return the project whose work tree or bare repository the folder itself is."""
     dot_git = folder / ".git"
-    if _is_mailbox(folder):
+    if is_mailbox(folder):
         return None
     if _is_git_dir(dot_git):
         return _project(folder, dot_git)
@@ -126,11 +143,7 @@ def _project(checkout: Path | None, git_dir: Path) -> Project:
 
 def _main_checkout(common: Path) -> Path | None:
     """Return a submodule's checkout, which only its configuration names."""
-    try:
-        config = (common / "config").read_text("utf-8", "replace")
-    except OSError:
-        return None
-    found = re.search(r'^\s*worktree\s*=\s*"?(.+?)"?\s*$', config, re.MULTILINE)
+    found = _WORKTREE.search(_text(common / "config"))
     return Path(os.path.normpath(common / found[1])) if found else None
 
 
@@ -143,6 +156,13 @@ def _ref_value(common: Path, ref: str) -> str:
     except OSError:
         return ""
     return next((x.split(" ", 1)[0] for x in packed if x.endswith(f" {ref}")), "")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8", "replace")
+    except OSError:
+        return ""
 
 
 def _first_line(path: Path) -> str:

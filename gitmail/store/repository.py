@@ -332,7 +332,8 @@ class Repository:
         message: str,
     ) -> NewObject:
         """Return the commit object; everything in it is passed, nothing looked up."""
-        who = f"{author} <{author}@gitmail.invalid> {int(moment.timestamp())} +0000"
+        seconds = max(int(moment.timestamp()), 0)  # git knows no time before 1970
+        who = f"{author} <{author}@gitmail.invalid> {seconds} +0000"
         lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
         lines += [f"author {who}", f"committer {who}", "", message]
         made = NewObject.of(COMMIT, "\n".join(lines).encode())

@@ -27,13 +27,15 @@ from gitmail.records.charter import Charter, parse_charter
 from gitmail.records.message import Message
 from gitmail.records.names import CommitId
 from gitmail.records.paths import CHARTER_PATH
+from gitmail.store.discovery import LOCAL
+from gitmail.store.disk import translated
 from gitmail.store.files import Files
 from gitmail.store.folding import PACKS_BEFORE_FOLDING, count_packs, fold
 from gitmail.store.index import Activity
 from gitmail.store.keeper import IndexKeeper, Progress
 from gitmail.store.lock import Lock
 from gitmail.store.pack import BLOB, NewObject
-from gitmail.store.refs import Branch
+from gitmail.store.refs import REF, Branch
 from gitmail.store.repository import Kept, Repository
 from gitmail.store.view import File, Plan, View
 
@@ -41,9 +43,8 @@ logger = logging.getLogger("gitmail")
 T = TypeVar("T")
 
 LOCK_TIMEOUT_S = 10.0
-LOCAL = "gitmail"
-"""Folder of the repository for what must never be synced."""
 _SETTLING_S = 1.0
+_NO_BRANCH = f"{REF} is missing; `git update-ref {REF} COMMIT` brings it back"
 _ATTEMPTS = 8
 _RECOVERIES = 2  # a new file, then none at all
 _MESSAGES_KEPT = 512
@@ -95,7 +96,6 @@ class Store:
         """Return what the function makes of the mailbox at its tip.
 
         Raises:
-            MailboxNotFoundError: The branch has no commit.
             CorruptMailboxError: Objects are missing or damaged.
             UnsupportedFormatError: The mailbox is of a newer format.
         """
@@ -141,12 +141,19 @@ class Store:
     def create(self, files: Mapping[str, File], plan: Plan[None]) -> CommitId:
         """Write the first commit of a new repository, unless it is there."""
         with self._lock.held(LOCK_TIMEOUT_S), self._mutex:
+            if self.branch.read() is None and self.has_files():
+                raise CorruptMailboxError(_NO_BRANCH, str(self.root))
             blobs = {path: NewObject.of(BLOB, f.data) for path, f in files.items()}
             tip = self.branch.read() or self._write(None, blobs, plan)
             if tip is None:
                 raise StaleWriteError(1)
             self._files.roll_to(tip)
             return tip
+
+    def has_files(self) -> bool:
+        """Tell whether files stand beside the repository, as soon as it was in use."""
+        with translated(self.root):
+            return any(name != ".git" for name in os.listdir(self.root))
 
     def hand_edits(self) -> list[tuple[str, str]]:
         """Return what on disk is not the tip's, each with what was done to it.
@@ -221,7 +228,7 @@ class Store:
             try:
                 tip = self.branch.read()
                 if tip is None:
-                    raise MailboxNotFoundError(str(self.root))
+                    raise CorruptMailboxError(_NO_BRANCH, str(self.root))
                 if index.commit == tip:
                     return ask(self._view(tip))
             finally:
