@@ -498,6 +498,6 @@ class UnsupportedFormatError(StorageError):
 
 
 def _shorten(value: object, limit: int = 80) -> str:
-    text = value if isinstance(value, str) else repr(value)
+    text = value if isinstance(value, str) and value.strip() else repr(value)
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     return text if len(text) <= limit else text[: limit - 1] + "…"
