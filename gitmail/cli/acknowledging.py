@@ -1,10 +1,34 @@
 """`ack` and `receipts`."""
 
+from typing import TYPE_CHECKING
+
 from gitmail.cli import late
 from gitmail.cli.parser import Commands
 from gitmail.cli.shell import Shell
+from gitmail.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from gitmail.mailbox.values import Acked
 
 _DONE = ("updated", "unchanged")
+_LISTED = 10
+
+
+class NothingAckedError(NotFoundError):
+    """Not one of the messages could be acknowledged."""
+
+    code = "nothing_acked"
+
+    def __init__(self, acked: "Acked") -> None:
+        results = acked.results
+        said = [f"{r.id or repr('')}: {late.deliveries.outcome(r)}" for r in results]
+        more = len(said) - _LISTED
+        rest = f"; and {more} more" if more > 0 else ""
+        super().__init__(
+            f"Nothing was acknowledged. {'; '.join(said[:_LISTED])}{rest}",
+            "Find ids with: gitmail poll --any",
+            **late.plain.acked(acked),
+        )
 
 
 def add_parser(commands: Commands) -> None:
@@ -25,16 +49,22 @@ def add_parser(commands: Commands) -> None:
 
 
 def run_ack(shell: Shell) -> int:
-    """Acknowledge messages; 1 where not one of them could be."""
+    """Acknowledge messages.
+
+    Raises:
+        NothingAckedError: Not one of them could be, nor had been before.
+    """
     args = shell.args
     acked = shell.agent.ack(args.messages, stage=args.stage, note=args.note)
+    if not any(r.outcome in _DONE for r in acked.results):
+        raise NothingAckedError(acked)
     risen = [r.id for r in acked.results if r.outcome == "updated"]
     shell.note(acked.commit, risen)
     shell.show(
         lambda: late.plain.acked(acked),
         lambda: late.deliveries.acked(acked, shell.look),
     )
-    return 0 if any(r.outcome in _DONE for r in acked.results) else 1
+    return 0
 
 
 def run_receipts(shell: Shell) -> int:

@@ -1,7 +1,7 @@
 """`log` and `status`: the mailbox as a whole."""
 
 from gitmail.cli import late
-from gitmail.cli.parser import Commands
+from gitmail.cli.parser import Commands, number
 from gitmail.cli.shell import Shell
 
 
@@ -14,7 +14,11 @@ def add_parser(commands: Commands) -> None:
     )
     log.add_argument("--path", metavar="P", help="that changed this file or folder")
     log.add_argument(
-        "--limit", type=int, default=20, metavar="N", help="20 where nothing is said"
+        "--limit",
+        type=number("--limit", 1, 10_000),
+        default=20,
+        metavar="N",
+        help="1 to 10,000, 20 by default",
     )
     log.add_argument(
         "range",

@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from gitmail.mailbox.values import Registered
 
 
+_BACK = "It comes back as soon as it acts: sends, acknowledges or registers."
+
+
 def add_parser(commands: Commands) -> None:
     """Add the commands."""
     register = commands.add(
@@ -38,18 +41,23 @@ def add_parser(commands: Commands) -> None:
     whois = commands.add("whois", run_whois, "show one agent")
     whois.add_argument("name", metavar="NAME")
 
-    for name, run, summary in (
-        ("retire", run_retire, "retire an agent: nobody can write to it any more"),
-        ("unretire", run_unretire, "bring a retired agent back"),
+    for name, run, summary, more in (
+        (
+            "retire",
+            run_retire,
+            "retire an agent: nobody can write to it any more",
+            _BACK,
+        ),
+        ("unretire", run_unretire, "bring a retired agent back", ""),
     ):
-        commands.add(name, run, summary).add_argument("name", metavar="NAME")
+        commands.add(name, run, summary, more).add_argument("name", metavar="NAME")
 
 
 def run_register(shell: Shell) -> int:
     """Register an agent."""
     args = shell.args
     registered = shell.mailbox.register(
-        args.name or shell.settings.agent,
+        shell.settings.agent if args.name is None else args.name,
         kind=args.kind,
         program=args.program,
         model=args.model,

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar
 
-from gitmail.errors import InvalidInputError
+from gitmail.errors import InvalidArgumentError, InvalidInputError
 
 if TYPE_CHECKING:
     from gitmail.cli.shell import Shell
@@ -18,6 +18,9 @@ N = TypeVar("N")
 
 # As argparse has it: a lone dash, a negative number and a text with spaces are none.
 _UNKNOWN_OPTION = re.compile(r"-(?!\d+$|\d*\.\d+$)[^ ]+")
+
+_WHOLE = re.compile(r"-?[0-9]{1,9}")
+_DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 _DESCRIPTION = """\
 A mailbox for coding agents, kept as Markdown in a git repository beside the project.
@@ -41,6 +44,43 @@ class UsageError(InvalidInputError):
 
     def __init__(self, problem: str, command: str = "gitmail") -> None:
         super().__init__(problem, f"See: {command} --help")
+
+
+def number(option: str, low: int, high: int) -> Callable[[str], int]:
+    """Return what reads an option's whole number, with the range in its error."""
+
+    def read(text: str) -> int:
+        if _WHOLE.fullmatch(text) and low <= int(text) <= high:
+            return int(text)
+        rule = f"a whole number from {low} to {high:,}"
+        raise InvalidArgumentError(option, text, rule)
+
+    return read
+
+
+def seconds(option: str, high: int) -> Callable[[str], float]:
+    """Return what reads an option's time, with the range in its error."""
+
+    def read(text: str) -> float:
+        if _DECIMAL.fullmatch(text) and float(text) <= high:
+            return float(text)
+        raise InvalidArgumentError(option, text, f"seconds from 0 to {high:,}")
+
+    return read
+
+
+def filled(option: str) -> Callable[[str], str]:
+    """Return what refuses an empty value of an option.
+
+    It comes of a variable that is not set, and does not mean that nothing was said.
+    """
+
+    def read(text: str) -> str:
+        if text.strip():
+            return text
+        raise InvalidArgumentError(option, text, "it may not be empty")
+
+    return read
 
 
 class Parser(argparse.ArgumentParser):
@@ -93,13 +133,20 @@ class _CommandParser(Parser):
             if each == "--":
                 positionals += rest
             elif self._is_option(each):
-                options.append(each)
                 action = self._option_string_actions.get(each)
-                if action is not None and action.nargs is None:
-                    options += islice(rest, 1)
+                values = rest if action is not None and action.nargs is None else ()
+                options += self._with_value(each, *islice(values, 1))
             else:
                 positionals.append(each)
         return [*options, "--", *positionals] if positionals else options
+
+    def _with_value(self, option: str, value: str = "--") -> list[str]:
+        """Return an option with its value in one, since that may start with a dash."""
+        if value == "--":  # a value is missing, or there is none
+            return [option]
+        if value.split("=", 1)[0] in self._option_string_actions:
+            return [option, value]
+        return [f"{option}={value}"]
 
     def _is_option(self, text: str) -> bool:
         if text.split("=", 1)[0] in self._option_string_actions:
@@ -157,6 +204,7 @@ def _globals(nothing: Any, *, is_json: Any) -> _CommandParser:
     group.add_argument(
         "--mailbox",
         metavar="PATH",
+        type=filled("--mailbox"),
         default=nothing,
         help="the mailbox's folder (else GITMAIL_DIR, else that of the project)",
     )
@@ -164,6 +212,7 @@ def _globals(nothing: Any, *, is_json: Any) -> _CommandParser:
         "--as",
         dest="agent",
         metavar="NAME",
+        type=filled("--as"),
         default=nothing,
         help="the agent that acts (else GITMAIL_AGENT)",
     )

@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from gitmail.cli import late
-from gitmail.cli.parser import Commands
+from gitmail.cli.parser import Commands, number
 from gitmail.cli.shell import Shell
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def _show(shell: Shell, conversation: "Conversation", kind: str) -> int:
 def _add_limit(parser: argparse.ArgumentParser, default: int) -> None:
     parser.add_argument(
         "--limit",
-        type=int,
+        type=number("--limit", 1, 200),
         default=default,
         metavar="N",
         help=f"1 to 200, {default} by default",

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from gitmail.cli import late
-from gitmail.cli.parser import Commands
+from gitmail.cli.parser import Commands, number, seconds
 from gitmail.cli.shell import Shell
 from gitmail.errors import TIMED_OUT_EXIT
 
@@ -33,10 +33,10 @@ def add_parser(commands: Commands) -> None:
     )
     wait.add_argument(
         "--timeout",
-        type=float,
+        type=seconds("--timeout", 86_400),
         default=_DEFAULT_TIMEOUT_S,
         metavar="SECONDS",
-        help="25 where nothing is said",
+        help="0 to 86,400, 25 by default",
     )
     _add_filters(wait)
 
@@ -102,7 +102,10 @@ def _add_filters(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--after", metavar="CURSOR", help="what came after this cursor")
     parser.add_argument(
-        "--limit", type=int, metavar="N", help="1 to 200, 50 by default"
+        "--limit",
+        type=number("--limit", 1, 200),
+        metavar="N",
+        help="1 to 200, 50 by default",
     )
     parser.add_argument("--full", action="store_true", help="with the whole texts")
     parser.add_argument(

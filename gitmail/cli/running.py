@@ -21,6 +21,9 @@ def add_parser(commands: Commands) -> None:
 
 def run_mcp(shell: Shell) -> int:
     """Serve until the end of input."""
+    if sys.stdin is None or sys.stdout is None:
+        message = "the server needs standard input and output, and one is closed"
+        raise UsageError(message, "gitmail mcp")
     from gitmail.mcp_server import serve  # noqa: PLC0415 - nearly a second of imports
 
     return serve(shell.settings)

@@ -12,6 +12,7 @@ from gitmail.errors import (
     BlankBodyError,
     ConflictError,
     GitmailError,
+    InvalidArgumentError,
     InvalidInputError,
     NotRegisteredError,
     RequestConflictError,
@@ -33,6 +34,9 @@ All are sent in one commit, or none. A file may have 64 MiB."""
 def add_parser(commands: Commands) -> None:
     """Add the commands."""
     send = commands.add("send", run_send, "send a message", f"{_BODY}\n\n{_BATCH}")
+    send.usage = (
+        "gitmail send --to A[,B...] [OPTIONS] [BODY]\n       gitmail send --batch FILE"
+    )
     _add_addresses(send, "agents, team:NAME or all; with commas or repeated")
     send.add_argument("--subject", metavar="S")
     send.add_argument(
@@ -150,17 +154,22 @@ _NOT_WITH_BATCH = (
 
 def _shared(args: argparse.Namespace) -> dict[str, Any]:
     return {
-        "to": _addresses(args.to),
-        "cc": _addresses(args.cc),
-        "bcc": _addresses(args.bcc),
+        "to": _addresses("--to", args.to),
+        "cc": _addresses("--cc", args.cc),
+        "bcc": _addresses("--bcc", args.bcc),
         "importance": args.importance,
         "ack_required": args.ack_required,
         "request_id": args.request_id,
     }
 
 
-def _addresses(said: list[str] | None) -> str | None:
-    return ",".join(said) if said else None
+def _addresses(option: str, said: list[str] | None) -> str | None:
+    if said is None:
+        return None
+    names = ",".join(said)
+    if not names.strip(" ,"):
+        raise InvalidArgumentError(option, names, "it names nobody")
+    return names
 
 
 def _show(shell: Shell, sent: "Sent") -> int:

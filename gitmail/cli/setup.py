@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from gitmail.cli import late
-from gitmail.cli.parser import Commands
+from gitmail.cli.parser import Commands, filled
 from gitmail.cli.shell import Shell
 from gitmail.errors import MailboxNotFoundError
 
@@ -15,7 +15,12 @@ already, nothing changes."""
 def add_parser(commands: Commands) -> None:
     """Add the commands."""
     init = commands.add("init", run_init, "make the project's mailbox", _INIT)
-    init.add_argument("--project", metavar="NAME", help="what people call the project")
+    init.add_argument(
+        "--project",
+        type=filled("--project"),
+        metavar="NAME",
+        help="what people call the project",
+    )
     commands.add("format", run_format, "print how a mailbox's files are written")
 
 
@@ -45,7 +50,11 @@ def run_init(shell: Shell) -> int:
         "tip": status.tip,
         "created": is_new,
     }
-    shell.show(lambda: answer, lambda: late.people.initialised(status, is_new=is_new))
+    is_alone = shell.settings.project() is None and shell.settings.mailbox is None
+    shell.show(
+        lambda: answer,
+        lambda: late.people.initialised(status, is_new=is_new, is_alone=is_alone),
+    )
     return 0
 
 

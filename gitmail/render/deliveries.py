@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from gitmail.errors import InvalidNameError
 from gitmail.mailbox.values import (
     Acked,
     AckOutcome,
@@ -11,6 +12,7 @@ from gitmail.mailbox.values import (
     Receipts,
     Sent,
 )
+from gitmail.records.names import parse_id_prefix
 from gitmail.records.receipt import Stage
 from gitmail.render.terminal import (
     Cell,
@@ -60,9 +62,23 @@ def sent_many(values: Sequence[Sent], look: Look) -> str:
 def acked(value: Acked, look: Look) -> str:
     """Return the answer to an acknowledgement."""
     rows = [
-        [Cell(short(r.id), Style.WARNING), Cell(_outcome(r))] for r in value.results
+        [Cell(short(r.id) or "''", Style.WARNING), Cell(outcome(r))]
+        for r in value.results
     ]
     return "\n".join(table(rows, look))
+
+
+def outcome(result: AckResult) -> str:
+    """Return what became of one id of an acknowledgement."""
+    if result.outcome is AckOutcome.UPDATED:
+        return f"{result.before} -> {result.after}"
+    if result.outcome is AckOutcome.UNCHANGED:
+        return f"unchanged, {result.after or result.before}"
+    if result.outcome is AckOutcome.NOT_FOUND:
+        return _missing(result.id)
+    if result.matches:
+        return f"fits several messages: {', '.join(map(line, result.matches))}"
+    return "not yours to acknowledge: you are no recipient of it"
 
 
 def receipts(value: Receipts, look: Look) -> str:
@@ -101,16 +117,12 @@ def _state_style(state: Stage) -> Style:
     return Style.GOOD if state is Stage.ACKED else Style.PLAIN
 
 
-def _outcome(result: AckResult) -> str:
-    if result.outcome is AckOutcome.UPDATED:
-        return f"{result.before} -> {result.after}"
-    if result.outcome is AckOutcome.UNCHANGED:
-        return f"unchanged, {result.after or result.before}"
-    if result.outcome is AckOutcome.NOT_FOUND:
-        return "not found: no such message for you"
-    if result.matches:
-        return f"fits several messages: {', '.join(map(line, result.matches))}"
-    return "not yours to acknowledge: you are no recipient of it"
+def _missing(message: str) -> str:
+    try:
+        parse_id_prefix(message)
+    except InvalidNameError:
+        return "no message id, which has 8 to 40 hex digits"
+    return "not found: no such message for you"
 
 
 def _since(each: ReceiptLine, look: Look) -> str:

@@ -17,7 +17,6 @@ from gitmail.render.terminal import (
     block,
     count,
     flat,
-    indented,
     line,
     short,
     shown,
@@ -28,13 +27,14 @@ _HEADINGS = ("NAME", "KIND", "SEEN", "PENDING", "TEAMS", "RUNS ON", "ABOUT")
 _LISTED = 20
 
 
-def initialised(value: Status, *, is_new: bool) -> str:
-    """Return the answer to `init`."""
+def initialised(value: Status, *, is_new: bool, is_alone: bool) -> str:
+    """Return the answer to `init`; `is_alone` says that it is in no git project."""
     verb = "Made" if is_new else "There is already"
-    return (
-        f"{verb} the mailbox of {line(value.project)} in {line(value.path)}\n"
-        "Register who writes and reads: gitmail register NAME"
-    )
+    lines = [f"{verb} the mailbox of {line(value.project)} in {line(value.path)}"]
+    if is_alone:
+        lines.append("This folder is in no git project: the mailbox is its own")
+    lines.append("Register who writes and reads: gitmail register NAME")
+    return "\n".join(lines)
 
 
 def registered(value: Registered, look: Look, *, verb: str) -> str:
@@ -44,9 +44,12 @@ def registered(value: Registered, look: Look, *, verb: str) -> str:
     if value.is_new:
         act = f"--as {plain} or GITMAIL_AGENT={plain}"
         return f"Registered {name}\nAct as it with {act}"
+    said = f"{verb} {name}"
     if value.commit is None:
-        return f"{name} is as it was, nothing was written"
-    return f"{verb} {name}"
+        said = f"{name} is as it was, nothing was written"
+    if value.profile.is_retired:
+        said += f"\nIt comes back by acting, or with: gitmail unretire {plain}"
+    return said
 
 
 def directory(value: Directory, look: Look) -> str:
@@ -136,22 +139,30 @@ def status(value: Status, look: Look) -> str:
         ("Pending", pending),
     ]
     lines = block(pairs, look)
-    lines += _problems("Unreadable, left out of every answer", value.quarantine, look)
-    lines += _problems(
-        "Changed on disk by hand, which is not mail", value.uncommitted, look
+    bad = value.quarantine[:_LISTED]
+    named = [text for path, why in bad for text in (line(path), f"  {line(why)}")]
+    advice = (
+        "It counts for nothing until it is put right in a clone; see how it came:",
+        f"git -C {line(value.path)} log -p -- PATH",
     )
+    title = "Unreadable, left out of every answer"
+    lines += _problems(title, len(value.quarantine), named, advice, look)
+    edited = value.uncommitted[:_LISTED]
+    rows = [[Cell(line(what)), Cell(line(path))] for path, what in edited]
+    title = "Changed on disk by hand, which is not mail"
+    lines += _problems(title, len(value.uncommitted), table(rows, look), (), look)
     return "\n".join(lines)
 
 
-def _problems(title: str, files: Sequence[tuple[str, str]], look: Look) -> list[str]:
-    if not files:
+def _problems(
+    title: str, number: int, named: list[str], advice: Sequence[str], look: Look
+) -> list[str]:
+    if not number:
         return []
-    rows = [[Cell(line(what)), Cell(line(path))] for path, what in files[:_LISTED]]
-    lines = ["", look.paint(f"{title}: {count(len(files), 'file')}", Style.WARNING)]
-    lines += table(rows, look, indent="  ")
-    if len(files) > _LISTED:
-        lines += indented(f"and {len(files) - _LISTED} more (use --json)", "  ")
-    return lines
+    if number > _LISTED:
+        named = [*named, f"and {number - _LISTED:,} more (use --json)"]
+    head = look.paint(f"{title}: {count(number, 'file')}", Style.WARNING)
+    return ["", head, *(f"  {each}" for each in (*named, *advice))]
 
 
 def _presence(value: Entry, look: Look) -> str:

@@ -19,6 +19,8 @@ _BAD_INPUT = [
     (["send", "--to", "all,builder", "--room", "a/b", "x"], "invalid_name"),
     (["poll", "--limit", "0"], "invalid_argument"),
     (["poll", "--limit", "201"], "invalid_argument"),
+    (["poll", "--limit", ""], "invalid_argument"),
+    (["search", "x", "--limit", "201"], "invalid_argument"),
     (["poll", "--after", "0" * 40], "invalid_cursor"),
     (["poll", "--since", "yesterday"], "invalid_argument"),
     (["wait", "--timeout", "-1"], "invalid_argument"),
@@ -35,10 +37,8 @@ _MISUSE = [
     ["no-such-command"],
     ["poll", "--no-such-option"],
     ["poll", "unexpected"],
-    ["poll", "--limit", "many"],
     ["poll", "--unread", "--any"],
     ["poll", "--limit"],
-    ["wait", "--timeout", "soon"],
     ["reply"],
     ["ack"],
     ["whois"],
@@ -62,6 +62,83 @@ def test_bad_input_exits_with_2_and_its_code(
     assert (as_text.code, as_text.out) == (2, "")
     assert as_text.err.startswith("gitmail: ")
     assert "Traceback" not in as_text.err
+
+
+@pytest.mark.parametrize(
+    "text", ["many", "1.5", "٣", "1_0", "-1", "0", "201", "9" * 6000, "", " 5", "1e2"]
+)
+@pytest.mark.parametrize("command", ["poll", "wait", "history", "thread 12345678"])
+def test_a_number_is_refused_with_its_range(
+    command: str, text: str, cli: CommandLine
+) -> None:
+    """Whatever is wrong with it, and only ASCII digits are a number."""
+    argv = ["--as", "builder", *command.split(), "--limit", text]
+    ran = cli("--json", *argv)
+
+    assert (ran.code, ran.error["code"]) == (2, "invalid_argument")
+    assert ran.error["message"].startswith("--limit ")
+    assert ran.error["accepted"] == "a whole number from 1 to 200"
+
+
+@pytest.mark.parametrize("text", ["abc", "-1", "86401", "nan", "inf", "1e3", "٣", ""])
+def test_a_time_to_wait_is_refused_with_its_range(text: str, cli: CommandLine) -> None:
+    """The error speaks of the option, not of an argument of some function."""
+    ran = cli("--json", "--as", "builder", "wait", "--timeout", text)
+
+    assert (ran.code, ran.error["code"]) == (2, "invalid_argument")
+    assert ran.error["message"].startswith("--timeout ")
+    assert ran.error["accepted"] == "seconds from 0 to 86,400"
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["--as", "", "status"],
+        ["status", "--as", " "],
+        ["--mailbox", "", "status"],
+        ["init", "--project", ""],
+        ["register", ""],
+        ["send", "--to", "", "x"],
+        ["send", "--to", ",", "x"],
+        ["send", "--to", "lead", "--cc", "", "x"],
+        ["send", "--to", "lead", "--bcc", " ", "x"],
+        ["reply", "MESSAGE", "--to", "", "x"],
+        ["send", "--batch", ""],
+        ["send", "--to", "lead", "--body-file", ""],
+    ],
+)
+def test_an_empty_value_never_means_that_nothing_was_said(
+    argv: list[str],
+    cli: CommandLine,
+    send: Callable[..., str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A variable that is not set must not choose another agent, or another mailbox."""
+    monkeypatch.setenv("GITMAIL_AGENT", "reviewer")
+    message = send()
+    before = cli.ok("status")["tip"]
+    ran = cli("--json", *(message if each == "MESSAGE" else each for each in argv))
+
+    assert ran.code == 2
+    assert ran.error["code"] in ("invalid_argument", "invalid_name")
+    assert cli.ok("status")["tip"] == before
+
+
+@pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["room", ""], "no room '' "),
+        (["poll", "--after", ""], "The cursor '' "),
+        (["send", "--to", "lead", "--request-id", "", "x"], "request_id '' "),
+        (["whois", ""], "'' is no "),
+        (["whois", "  "], "'  ' is no "),
+    ],
+)
+def test_an_empty_value_is_seen_in_its_error(
+    argv: list[str], said: str, cli: CommandLine
+) -> None:
+    """Two spaces in a row tell nobody what was wrong."""
+    assert said in cli("--as", "builder", *argv).err
 
 
 @pytest.mark.parametrize("argv", _MISUSE)
@@ -196,6 +273,41 @@ def test_an_ack_exits_with_1_only_where_no_id_could_be_acknowledged(
     assert cli("--as", "builder", "ack", message).code == 1
     assert cli("--as", "reviewer", "ack", "12345678", message).code == 0
     assert cli("--as", "reviewer", "ack", message).code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("zz", "zz: no message id, which has 8 to 40 hex digits"),
+        ("", "'': no message id, which has 8 to 40 hex digits"),
+        ("../../etc", "../../etc: no message id, which has 8 to 40 hex digits"),
+        ("deadbeef", "deadbeef: not found: no such message for you"),
+    ],
+)
+def test_an_ack_of_nothing_is_an_error_that_says_why(
+    text: str, said: str, cli: CommandLine, send: Callable[..., str]
+) -> None:
+    """Malformed and missing are told apart, alone and beside a good id."""
+    message = send()
+    alone = cli("--json", "--as", "reviewer", "ack", text)
+    as_text = cli("--as", "reviewer", "ack", text)
+    beside = cli("--as", "reviewer", "ack", text, message)
+
+    assert (alone.code, alone.error["code"]) == (1, "nothing_acked")
+    assert alone.error["message"] == f"Nothing was acknowledged. {said}"
+    assert [each["result"] for each in alone.error["results"]] == ["not_found"]
+    assert (as_text.code, as_text.out) == (1, "")
+    assert said in as_text.err
+    assert said.split(": ", 1)[1] in beside.out
+
+
+def test_an_ack_of_many_missing_messages_names_the_first_ten(cli: CommandLine) -> None:
+    """The error stays readable; its data has all of them."""
+    ids = [f"{number:08x}" for number in range(64)]
+    ran = cli("--json", "--as", "reviewer", "ack", *ids)
+
+    assert ran.error["message"].endswith("; and 54 more")
+    assert [each["id"] for each in ran.error["results"]] == ids
 
 
 def test_an_interrupt_exits_with_130_and_no_traceback(

@@ -56,6 +56,25 @@ def test_what_is_not_understood_is_named(
 
 
 @pytest.mark.parametrize(
+    ("argv", "said"),
+    [
+        (["send", "--to", "lead", "--expires-in", "-2h", "x"], "expires_in '-2h'"),
+        (["wait", "--timeout", "-2h"], "--timeout '-2h'"),
+        (["search", "x", "--from", "-a"], "'-a' is no"),
+    ],
+)
+def test_a_value_may_start_with_a_dash(
+    argv: list[str], said: str, cli: CommandLine
+) -> None:
+    """What an option takes is its value, and judged as one."""
+    assert said in cli("--as", "builder", *argv).err
+    sent = cli.ok("--as", "builder", "send", "--to", "lead", "--subject", "-v", "x")
+    assert sent["message"]["subject"] == "-v"
+    missing = cli("--as", "builder", "send", "--to", "lead", "--subject", "--json", "x")
+    assert "expected one argument" in missing.err
+
+
+@pytest.mark.parametrize(
     "body", ["-5", "-.5", "- a list", "--as in a sentence", "-", "--", "--json"]
 )
 def test_a_body_may_start_with_a_dash(body: str, cli: CommandLine) -> None:

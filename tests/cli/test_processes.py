@@ -146,6 +146,25 @@ def test_a_command_without_standard_streams_still_works(cli: CommandLine) -> Non
 
 
 @_POSIX_ONLY
+@pytest.mark.parametrize("closed", ["<&-", ">&-"])
+def test_a_server_without_its_streams_does_not_start(
+    closed: str, cli: CommandLine
+) -> None:
+    """It is told as what it is, on standard error."""
+    done = subprocess.run(
+        ["sh", "-c", f'exec "$@" {closed}', "sh", *_GITMAIL, "mcp"],
+        cwd=cli.folder,
+        env=environment(),
+        capture_output=True,
+        check=False,
+        timeout=30,
+    )
+
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert done.stderr.startswith(b"gitmail: the server needs standard input and")
+
+
+@_POSIX_ONLY
 @pytest.mark.parametrize("argv", [["no-such-command"], [], ["whois", "nobody"]])
 def test_an_error_that_nobody_reads_does_not_go_to_standard_output(
     argv: list[str], cli: CommandLine

@@ -26,6 +26,28 @@ def test_init_makes_a_mailbox_once(gitmail: CommandLine) -> None:
     assert second == {**first, "created": False}
 
 
+def test_init_says_where_it_is_in_no_git_project(
+    gitmail: CommandLine, git_project: Path, tmp_path: Path
+) -> None:
+    """A typing error of the folder is seen at once; a path that was named is meant."""
+    alone, said = "is in no git project", str(tmp_path / "named")
+    gitmail.folder = git_project
+    assert alone not in gitmail("init").out
+    gitmail.folder = tmp_path
+    assert alone in gitmail("init").out
+    assert alone not in gitmail("--mailbox", said, "init").out
+
+
+def test_who_retires_an_agent_is_told_how_it_comes_back(cli: CommandLine) -> None:
+    """Acting ends a retirement, which nobody guesses (CAPABILITIES G3)."""
+    back = "It comes back by acting, or with: gitmail unretire lead"
+
+    assert back in cli("--as", "builder", "retire", "lead").out
+    assert back in cli("--as", "builder", "retire", "lead").out
+    assert back not in cli("--as", "builder", "unretire", "lead").out
+    assert "acts" in cli("retire", "--help").out
+
+
 def test_init_names_the_mailbox_after_the_project(gitmail: CommandLine) -> None:
     """The project's folder is what people know it by."""
     assert gitmail.ok("init")["project"] == "project"

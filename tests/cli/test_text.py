@@ -150,7 +150,7 @@ def _evil_texts(look: Look) -> dict[str, str]:
         ),
         "log": people.log([log], look),
         "status": people.status(status, look),
-        "init": people.initialised(status, is_new=True),
+        "init": people.initialised(status, is_new=True, is_alone=True),
         "directory": people.directory(Directory(entries=(entry,), idle_count=2), look),
         "entry": people.entry(entry, look),
         "registered": people.registered(registered, look, verb="Changed"),
@@ -340,7 +340,9 @@ def test_many_hand_edits_are_counted_and_the_first_named() -> None:
     lines = people.status(status, PLAIN).split("\n")
 
     assert "Unreadable, left out of every answer: 1 file" in lines
-    assert "  line 1: no header  messages/a.md" in lines
+    assert "  messages/a.md" in lines
+    assert "    line 1: no header" in lines
+    assert "  git -C /p log -p -- PATH" in lines
     assert "Changed on disk by hand, which is not mail: 25 files" in lines
     assert lines[-1] == "  and 5 more (use --json)"
 
