@@ -99,14 +99,11 @@ class _Demo:
         self.say(_NEXT)
 
     def talk(self) -> str:
-        """Run `converse`, with a failed step as an error of its own."""
+        """Run `converse`, with what failed as an error of its own."""
         try:
             return anyio.run(self.converse)
         except BaseExceptionGroup as group:
-            error = _first(group)
-            if error is None:
-                raise
-            raise error from group
+            raise _first(group) from group
 
     async def converse(self) -> str:
         """Let the two agents talk, and return the id of the brief."""
@@ -228,15 +225,12 @@ class _Peer:
         return answer
 
 
-def _first(group: BaseExceptionGroup[BaseException]) -> DemoError | None:
-    """Return the failed step among errors that task groups have wrapped."""
-    found = group.subgroup(DemoError)
-    while found is not None:
-        inner = found.exceptions[0]
-        if isinstance(inner, DemoError):
-            return inner
-        found = inner
-    return None
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """Return one of the errors that task groups have wrapped, a failed step if any."""
+    found: BaseException = group.subgroup(DemoError) or group
+    while isinstance(found, BaseExceptionGroup):
+        found = found.exceptions[0]
+    return found
 
 
 def _gitmail(*arguments: str) -> list[str]:

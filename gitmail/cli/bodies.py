@@ -86,7 +86,7 @@ def read_batch(shell: Shell, file: str) -> list[tuple[int, dict[str, object]]]:
             number, left = number + 1, left - len(data)
             if len(data) > limit:
                 rule = f"a line may have {limit} bytes"
-                raise _BadLineError(number, repr(data[:20]), rule)
+                raise _BadLineError(number, data[:20].decode("utf-8", "replace"), rule)
             if left < 0:
                 rule = f"it has more than {MOST_BYTES} bytes; send it in parts"
                 raise InvalidArgumentError("--batch", file, rule)

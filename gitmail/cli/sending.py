@@ -138,7 +138,7 @@ def _tell_line(
         wanted = str(message["request_id"]).strip()
         same = [n for n, m in lines[:-1] if str(m.get("request_id")).strip() == wanted]
         if same:  # then nothing was sent under that id that could be named
-            error.details.pop("id")
+            error.details.pop("id", None)
             fields = error.message.rpartition(": ")[2]
             error.message = (
                 f"it has the request id of line {same[0]}, but not its {fields}"
