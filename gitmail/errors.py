@@ -6,7 +6,7 @@ GitmailError                  never raised itself
 |  |- BlankBodyError          |- BodyTooLargeError     |- InvalidFileError
 |  |- AmbiguousIdError        |- InvalidCursorError    |- NoIdentityError
 |  |- NotRegisteredError      |- UnknownRecipientError |- RetiredRecipientError
-|  |- NoRecipientsError       '- FanoutTooLargeError
+|  |- NoRecipientsError       |- FanoutTooLargeError   '- MailboxClosedError
 |- NotFoundError              look elsewhere                                 exit 1
 |  |- MailboxNotFoundError    |- AgentNotFoundError    |- MessageNotFoundError
 |  '- RoomNotFoundError
@@ -21,9 +21,10 @@ GitmailError                  never raised itself
 
 Each class has a stable `code`, the exit code of the command line, and builds its own
 message and hint from data, which stays available as `details`. This module imports
-nothing.
+nothing of gitmail.
 """
 
+import reprlib
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -87,12 +88,11 @@ class InvalidArgumentError(InvalidInputError):
     def __init__(
         self, argument: str, value: object, accepted: str, hint: str | None = None
     ) -> None:
-        shown = _shorten(value)
         super().__init__(
-            f"{argument} {shown} is not accepted: {accepted}",
+            f"{argument} {quoted(value)} is not accepted: {accepted}",
             hint,
             argument=argument,
-            value=shown,
+            value=_shorten(value),
             accepted=accepted,
         )
 
@@ -103,8 +103,8 @@ class InvalidNameError(InvalidInputError):
     code = "invalid_name"
 
     def __init__(self, what: str, value: object, accepted: str) -> None:
-        shown = _shorten(value)
-        super().__init__(f"{shown} is no {what}: {accepted}", what=what, value=shown)
+        message = f"{quoted(value)} is no {what}: {accepted}"
+        super().__init__(message, what=what, value=_shorten(value))
 
 
 class InvalidTextError(InvalidInputError):
@@ -188,7 +188,7 @@ class InvalidCursorError(InvalidInputError):
 
     def __init__(self, cursor: str, detail: str, reason: str) -> None:
         super().__init__(
-            f"The cursor {_shorten(cursor)} cannot be used: {reason}",
+            f"The cursor {quoted(cursor)} cannot be used: {reason}",
             "Leave the cursor out to start from the beginning, and go on from the"
             " cursor of that answer",
             cursor=_shorten(cursor),
@@ -229,11 +229,12 @@ class UnknownRecipientError(InvalidInputError):
     code = "unknown_recipient"
 
     def __init__(self, names: Sequence[str], similar: Sequence[str]) -> None:
-        near = f"; did you mean {', '.join(similar)}?" if similar else ""
+        is_team = names[0].startswith("team:")
+        lacks = "is a member of" if is_team else "is registered as"
         super().__init__(
-            f"Nothing was sent, for nobody is registered as {', '.join(names)}{near}",
-            "List the names with: gitmail agents --all",
-            names=list(names),
+            f"Nothing was sent, for nobody {lacks} {_listed(names)}{_meant(similar)}",
+            "List the agents and teams with: gitmail agents --all",
+            names=list(names[:_MOST_LISTED]),
             similar=list(similar),
         )
 
@@ -245,9 +246,9 @@ class RetiredRecipientError(InvalidInputError):
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__(
-            f"Nothing was sent, for these have retired: {', '.join(names)}",
+            f"Nothing was sent, for these have retired: {_listed(names)}",
             f"Write to somebody else, or bring one back: gitmail unretire {names[0]}",
-            names=list(names),
+            names=list(names[:_MOST_LISTED]),
         )
 
 
@@ -257,11 +258,13 @@ class NoRecipientsError(InvalidInputError):
     code = "no_recipients"
 
     def __init__(self, addresses: Sequence[str]) -> None:
-        said = ", ".join(addresses) or "no address"
+        problem = "to names nobody"
+        if addresses:
+            problem = f"{_listed(addresses)} reaches nobody but yourself"
         super().__init__(
-            f"Nothing was sent, for {said} reaches nobody but yourself",
+            f"Nothing was sent, for {problem}",
             "List the agents and teams with: gitmail agents --all",
-            addresses=list(addresses),
+            addresses=list(addresses[:_MOST_LISTED]),
         )
 
 
@@ -278,6 +281,19 @@ class FanoutTooLargeError(InvalidInputError):
             address=address,
             count=count,
             limit=limit,
+        )
+
+
+class MailboxClosedError(InvalidInputError):
+    """A mailbox was used after it was closed."""
+
+    code = "mailbox_closed"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"The mailbox {path} was closed by this program",
+            "Open it again with Mailbox.open",
+            path=path,
         )
 
 
@@ -300,11 +316,10 @@ class AgentNotFoundError(NotFoundError):
     code = "agent_not_found"
 
     def __init__(self, name: str, similar: Sequence[str] = ()) -> None:
-        near = f"; did you mean {', '.join(similar)}?" if similar else ""
         super().__init__(
-            f"No agent is registered as {name}{near}",
+            f"No agent is registered as {_shorten(name)}{_meant(similar)}",
             "List the names with: gitmail agents --all",
-            name=name,
+            name=_shorten(name),
             similar=list(similar),
         )
 
@@ -329,7 +344,7 @@ class RoomNotFoundError(NotFoundError):
 
     def __init__(self, room: str) -> None:
         super().__init__(
-            f"There is no room {_shorten(room)} with mail that you may read",
+            f"There is no room {quoted(room)} with mail that you may read",
             "Find rooms with: gitmail history",
             room=_shorten(room),
         )
@@ -340,10 +355,15 @@ class RequestConflictError(ConflictError):
 
     code = "request_conflict"
 
-    def __init__(self, request_id: str, message: str, fields: Sequence[str]) -> None:
+    def __init__(
+        self, request_id: str, message: str | None, fields: Sequence[str]
+    ) -> None:
+        """Take the message that was sent, None where it is one of the same call."""
+        first = f"already sent message {message[:12]}, which" if message else ""
+        first = first or "is also that of another message of this call, which"
         super().__init__(
-            f"The request id {request_id} already sent message {message[:12]}, which"
-            f" differs in: {', '.join(fields)}",
+            f"The request id {quoted(request_id)} {first} differs in:"
+            f" {', '.join(fields)}",
             "Use a new request id for new content",
             request_id=request_id,
             id=message,
@@ -497,7 +517,35 @@ class UnsupportedFormatError(StorageError):
         )
 
 
-def _shorten(value: object, limit: int = 80) -> str:
-    text = value if isinstance(value, str) and value.strip() else repr(value)
-    text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+_MOST_LISTED = 10
+_SHOWN_CHARACTERS = 80
+_REPR = reprlib.Repr()
+_REPR.maxstring = _REPR.maxother = _SHOWN_CHARACTERS
+
+
+def quoted(value: object) -> str:
+    """Return a value as errors show it: in quotes if it is text, and never long."""
+    return repr(_cut(value)) if isinstance(value, str) else _shorten(value)
+
+
+def _shorten(value: object, limit: int = _SHOWN_CHARACTERS) -> str:
+    if not isinstance(value, str):
+        try:
+            value = _REPR.repr(value)
+        except ValueError:  # a number of more digits than Python prints
+            value = f"of type {type(value).__name__}"
+    return _cut(value.encode("utf-8", "backslashreplace").decode("utf-8"), limit)
+
+
+def _cut(text: str, limit: int = _SHOWN_CHARACTERS) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_LISTED])
+    more = len(names) - _MOST_LISTED
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def _meant(similar: Sequence[str]) -> str:
+    return f"; did you mean {', '.join(similar)}?" if similar else ""

@@ -89,7 +89,7 @@ def test_fewer_than_one_and_more_than_64_ids_are_refused(
     problem = refused(mailbox, reviewer.ack, messages)
 
     assert isinstance(problem, InvalidArgumentError)
-    assert problem.details["accepted"] == "1 to 64 ids in one call"
+    assert problem.details["accepted"] == "1 to 64 in one call"
 
 
 def test_one_bad_id_does_not_fail_the_rest(

@@ -1,11 +1,13 @@
 """The audit log: who did what when, from the commits (CAPABILITIES V1)."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gitmail import Agent, Mailbox
 from gitmail.errors import InvalidArgumentError
+from gitmail.mailbox.audit import OPERATIONS
 from tests.helpers import START, SettableClock, git
 from tests.mailboxes import copied, edit, merge_into, refused, reopened, tip
 
@@ -78,20 +80,58 @@ def test_the_log_is_filtered_by_agent_and_operation(
     assert operations(mailbox, agent="REVIEWER") == ["ack", "reply", "register"]
     assert operations(mailbox, op="send") == ["send"]
     assert operations(mailbox, agent="reviewer", op="reply") == ["reply"]
-    assert operations(mailbox, agent="unheard-of") == []
-    assert operations(mailbox, op="unheard-of") == []
+    assert operations(mailbox, agent="gitmail") == ["init"]
+    assert operations(mailbox, agent="gitmail", op="send") == []
+    for name in OPERATIONS:
+        assert all(each == name for each in operations(mailbox, op=name.upper()))
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "names"),
+    [
+        ({"agent": "bilder"}, "agent_not_found", "did you mean builder?"),
+        ({"agent": ""}, "invalid_argument", "agent ''"),
+        ({"agent": 5}, "invalid_argument", "agent 5"),
+        ({"op": "sent"}, "invalid_argument", "register, retire, unretire, send"),
+        ({"op": ""}, "invalid_argument", "op ''"),
+        ({"path": ""}, "invalid_argument", "path ''"),
+        ({"path": "."}, "invalid_argument", "path '.'"),
+        ({"path": "../x"}, "invalid_argument", "below the mailbox"),
+        ({"path": "messages/../x"}, "invalid_argument", "below the mailbox"),
+        ({"path": "/messages"}, "invalid_argument", "below the mailbox"),
+        ({"range": ""}, "invalid_argument", "range ''"),
+        ({"range": 5}, "invalid_argument", "range 5"),
+        ({"limit": "5"}, "invalid_argument", "limit '5'"),
+    ],
+)
+def test_the_log_refuses_what_can_fit_nothing(
+    mailbox: Mailbox, said: dict[str, Any], code: str, names: str
+) -> None:
+    """A slip of the pen must not read as if nothing had happened (V1)."""
+    mailbox.register("builder")
+    problem = refused(mailbox, mailbox.log, **said)
+
+    assert problem.code == code
+    assert names in problem.message
+
+
+def test_the_log_finds_the_commits_of_people(mailbox: Mailbox, tmp_path: Path) -> None:
+    """Whoever edits a clone need not be registered (V1)."""
+    edit(mailbox.path, tmp_path / "work", {"agents/x.md": "x"})
+
+    assert operations(mailbox, agent="a person") == [None]
 
 
 def test_the_log_is_filtered_by_path(mailbox: Mailbox, commits: list[str]) -> None:
     """A file, or all that is below a folder, as it stands in the tree (V1)."""
     assert len(commits) == 4
     assert operations(mailbox, path="receipts") == ["read", "ack"]
-    assert operations(mailbox, path="/receipts/reviewer/") == ["ack"]
+    assert operations(mailbox, path="receipts/reviewer/") == ["ack"]
     assert operations(mailbox, path="agents/lead.md") == ["register"]
     assert operations(mailbox, path="messages") == ["reply", "send"]
     assert operations(mailbox, path="messages", agent="builder") == ["send"]
-    for nothing in ("unheard-of", "../x", "agents//lead.md", ".", "/"):
-        assert operations(mailbox, path=nothing) == []
+    assert operations(mailbox, path="./agents//lead.md") == ["register"]
+    assert operations(mailbox, path="unheard-of") == []
 
 
 def test_the_log_has_a_limit(mailbox: Mailbox, commits: list[str]) -> None:
@@ -112,7 +152,6 @@ def test_a_range_is_a_commit_or_what_one_has_and_another_has_not(
     whole = ["read", "ack", "reply", "send", "register", "register", "register", "init"]
 
     for span, expected in {
-        "": whole,
         "HEAD": whole,
         "gitmail": whole,
         "refs/heads/gitmail": whole,

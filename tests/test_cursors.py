@@ -95,7 +95,7 @@ def test_a_page_that_ends_with_the_last_message_says_that_there_is_no_more(
 
 def tip_of(agent: Agent) -> str:
     """Return the cursor of an empty page, which is the tip."""
-    return agent.poll(sender="nobody").cursor
+    return agent.poll(topic="nothing").cursor
 
 
 def test_mail_that_keeps_arriving_is_shown_once(

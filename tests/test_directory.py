@@ -16,6 +16,7 @@ from gitmail.errors import (
     InvalidTextError,
     NameInUseError,
     RetiredRecipientError,
+    StorageError,
 )
 from gitmail.mailbox.values import Availability
 from gitmail.records.profile import AgentKind, Profile
@@ -345,11 +346,82 @@ def test_a_held_name_is_refused_to_another_server(
         server.liveness.hold(name)
         with pytest.raises(NameInUseError):
             mailbox.liveness.hold(name)
-        mailbox.liveness.hold(name, take_over=True)
-        assert mailbox.liveness.is_live("builder")
 
     assert not mailbox.liveness.is_live("builder")
     mailbox.liveness.hold(name)
     assert mailbox.liveness.is_live("builder")
     mailbox.liveness.release()
     assert not mailbox.liveness.is_live("builder")
+
+
+def test_a_name_that_was_taken_over_is_held_by_the_taker_alone(
+    mailbox: Mailbox, clock: SettableClock
+) -> None:
+    """Also once it is taken back, and once either of them has ended (DESIGN 9)."""
+    name = mailbox.agent("builder").name
+    with (
+        Mailbox.open(mailbox.path, clock=clock) as first,
+        Mailbox.open(mailbox.path, clock=clock) as second,
+    ):
+        first.liveness.hold(name)
+        for taker, loser in ((second, first), (first, second), (second, first)):
+            taker.liveness.hold(name, take_over=True)
+            assert taker.liveness.holds(name)
+            assert not loser.liveness.holds(name)
+            with pytest.raises(NameInUseError):
+                loser.liveness.hold(name)
+        first.close()
+        assert mailbox.liveness.is_live("builder")
+
+    assert not mailbox.liveness.is_live("builder")
+    mailbox.liveness.hold(name)
+    assert mailbox.liveness.holds(name)
+
+
+def test_one_name_of_several_is_let_go(mailbox: Mailbox) -> None:
+    """The others stay held (DESIGN 9)."""
+    for name in ("builder", "lead"):
+        mailbox.liveness.hold(mailbox.agent(name).name)
+    mailbox.liveness.release(mailbox.agent("lead").name)
+    mailbox.liveness.release(mailbox.agent("reviewer").name)
+
+    assert mailbox.liveness.is_live("builder")
+    assert not mailbox.liveness.is_live("lead")
+
+
+def test_a_name_that_cannot_be_held_is_an_error_of_the_disk(mailbox: Mailbox) -> None:
+    """What stands where the locks belong is named (DESIGN 9)."""
+    (mailbox.store.local / "live").write_text("no folder", encoding="ascii")
+
+    with pytest.raises(StorageError, match="live"):
+        mailbox.liveness.hold(mailbox.agent("builder").name)
+
+
+@pytest.mark.parametrize("text", ["x" * 4097, "a" + "\n" * 5_000_000 + "b"])
+def test_a_description_is_bounded_with_its_line_ends(
+    mailbox: Mailbox, text: str
+) -> None:
+    """It is counted as it would be stored (G1)."""
+    problem = refused(mailbox, mailbox.register, "tester", description=text)
+
+    assert "the limit is 4096" in problem.message
+
+
+def test_pending_mail_is_counted_without_what_has_expired(
+    mailbox: Mailbox, clock: SettableClock
+) -> None:
+    """Whatever of it was read or acknowledged before (G2)."""
+    builder, reviewer = mailbox.register("builder"), mailbox.agent("reviewer")
+    mailbox.register("reviewer")
+    sent = mailbox.agent(builder.profile.name).send_many(
+        {"to": "reviewer", "body": f"{n}", "expires_in": "1h" if n < 4 else "2h"}
+        for n in range(8)
+    )
+    reviewer.ack([sent[0].message.id, sent[4].message.id])
+    reviewer.ack([sent[1].message.id, sent[5].message.id], stage="read")
+    before = mailbox.whois("reviewer")
+    clock.advance(hours=1.5)
+    after = mailbox.whois("reviewer")
+
+    assert (before.unread_count, before.unacked_count) == (4, 6)
+    assert (after.unread_count, after.unacked_count) == (2, 3)

@@ -41,6 +41,7 @@ EXAMPLES = [
     errors.RetiredRecipientError(["lead"]),
     errors.NoRecipientsError(["all"]),
     errors.FanoutTooLargeError("all", 60, 50),
+    errors.MailboxClosedError("/somewhere"),
     errors.MailboxNotFoundError("/somewhere"),
     errors.AgentNotFoundError("builder", ["bilder"]),
     errors.MessageNotFoundError("0123abcd"),
@@ -128,6 +129,13 @@ def test_an_error_speaks_in_one_line_and_in_data(example: GitmailError) -> None:
         lambda: errors.InvalidCursorError(LONG, "unknown", "it is no commit"),
         lambda: errors.MessageNotFoundError(LONG),
         lambda: errors.RoomNotFoundError(LONG),
+        lambda: errors.AgentNotFoundError(LONG),
+        lambda: errors.InvalidArgumentError("limit", 10**10_000, "a number"),
+        lambda: errors.InvalidArgumentError("to", ["x"] * 10_000, "a list"),
+        lambda: errors.InvalidArgumentError("to", [LONG] * 10, "a list"),
+        lambda: errors.UnknownRecipientError(["lead"] * 10_000, []),
+        lambda: errors.RetiredRecipientError(["lead"] * 10_000),
+        lambda: errors.NoRecipientsError(["team:core"] * 10_000),
         lambda: errors.UnsupportedFormatError("/somewhere", LONG, 1),
     ],
 )
@@ -150,3 +158,28 @@ def test_an_invalid_file_is_named_with_its_line() -> None:
     """Where the path is not known, the message speaks of the file."""
     assert str(InvalidFileError("no key", line=2)).startswith("the file, line 2: ")
     assert "a.md, line 1" in str(InvalidFileError("no key", path="a.md"))
+
+
+def test_a_long_list_of_names_is_counted() -> None:
+    """Ten names are enough to see what went wrong."""
+    names = [f"agent-{n}" for n in range(20_000)]
+
+    problem = errors.UnknownRecipientError(names, [])
+
+    assert problem.message.endswith("agent-8, agent-9 and 19,990 more")
+    assert problem.details["names"] == names[:10]
+
+
+def test_what_is_empty_or_blank_can_be_seen() -> None:
+    """Text stands in quotes, and nothing else does."""
+    assert str(errors.InvalidNameError("room name", "", "x")).startswith("'' is no")
+    assert "cursor ' ' cannot" in str(errors.InvalidCursorError(" ", "", "x"))
+    assert "limit 0 is" in str(errors.InvalidArgumentError("limit", 0, "x"))
+    assert "limit '0' is" in str(errors.InvalidArgumentError("limit", "0", "x"))
+
+
+def test_addresses_that_reach_nobody_are_told_for_what_they_are() -> None:
+    """No name at all, a team of nobody, and a name of nobody."""
+    assert str(errors.NoRecipientsError([])).endswith("to names nobody")
+    assert "is a member of team:x" in str(errors.UnknownRecipientError(["team:x"], []))
+    assert "is registered as x" in str(errors.UnknownRecipientError(["x"], []))

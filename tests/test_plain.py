@@ -412,7 +412,7 @@ def test_status_names_the_mailbox_counts_and_what_is_wrong(mailbox: Mailbox) -> 
                 "code": "unknown_recipient",
                 "message": "Nothing was sent, for nobody is registered as revewer;"
                 " did you mean reviewer?",
-                "hint": "List the names with: gitmail agents --all",
+                "hint": "List the agents and teams with: gitmail agents --all",
                 "names": ["revewer"],
                 "similar": ["reviewer"],
             },

@@ -395,7 +395,6 @@ def test_history_with_a_peer_is_mail_between_the_two(
         "from peer",
     ]
     assert reviewer.history(peer="other").items == ()
-    assert reviewer.history(peer="unheard-of").items == ()
 
 
 def test_history_with_oneself_is_what_one_has_to_do_with(

@@ -202,3 +202,18 @@ def test_the_same_content_without_a_request_id_is_sent_twice(
         builder.send(to="reviewer", body="x")
 
     assert pending(reviewer) == ["x", "x"]
+
+
+def test_two_messages_of_one_call_with_one_request_id_must_say_the_same(
+    mailbox: Mailbox, builder: Agent
+) -> None:
+    """Nothing was sent before, and the error does not say so (S1)."""
+    said = {"to": "reviewer", "request_id": "r"}
+    mailbox.register("reviewer")
+    problem = refused(
+        mailbox, builder.send_many, [{**said, "body": "a"}, {**said, "body": "b"}]
+    )
+
+    assert isinstance(problem, RequestConflictError)
+    assert "another message of this call, which differs in: body" in problem.message
+    assert problem.details["id"] is None

@@ -10,7 +10,7 @@ from gitmail.errors import (
     InvalidNameError,
     MessageNotFoundError,
 )
-from gitmail.mailbox.draft import choice
+from gitmail.mailbox.checks import choice, texts
 from gitmail.mailbox.lookup import (
     Found,
     copies,
@@ -22,7 +22,7 @@ from gitmail.mailbox.sending import revived
 from gitmail.mailbox.values import AckOutcome, AckResult, ReceiptLine, Receipts
 from gitmail.records.names import AgentName
 from gitmail.records.paths import receipt_path, stage_path
-from gitmail.records.receipt import Receipt, Stage, parse_receipt
+from gitmail.records.receipt import RECORDED_STAGES, Receipt, Stage, parse_receipt
 from gitmail.records.text import check_text, headline
 from gitmail.store.view import File, Plan, View
 
@@ -33,24 +33,28 @@ MOST_IDS = 64
 NOTE_LIMIT_BYTES = 4096
 
 
-def check_ack(ids: Sequence[str], stage: str, note: str) -> Stage:
-    """Return the stage that a call asks for.
+def check_ack(
+    messages: str | Sequence[str], stage: str, note: str
+) -> tuple[list[str], Stage]:
+    """Return the ids and the stage that a call asks for.
 
     Raises:
         InvalidArgumentError: The number of ids, the stage or the note's size.
         InvalidTextError: The note holds a character that cannot be stored.
     """
-    if not 1 <= len(ids) <= MOST_IDS:
-        rule = f"1 to {MOST_IDS} ids in one call"
-        raise InvalidArgumentError("message_ids", f"{len(ids)} ids", rule)
+    listed = [messages] if isinstance(messages, str) else messages
+    ids = texts("message_ids", listed, MOST_IDS)
+    if not ids:
+        rule = f"1 to {MOST_IDS} in one call"
+        raise InvalidArgumentError("message_ids", ids, rule)
     size = len(check_text("note", note).encode())
     if size > NOTE_LIMIT_BYTES:
-        rule = f"at most {NOTE_LIMIT_BYTES} bytes"
-        raise InvalidArgumentError("note", f"of {size} bytes", rule)
-    wanted = choice("stage", Stage, stage)
-    if wanted in (None, Stage.PENDING):
+        rule = f"it has {size} UTF-8 bytes, the limit is {NOTE_LIMIT_BYTES}"
+        raise InvalidArgumentError("note", note, rule)
+    wanted = choice("stage", RECORDED_STAGES, stage)
+    if wanted is None:
         raise InvalidArgumentError("stage", stage, "read or acked")
-    return wanted
+    return ids, wanted
 
 
 def plan_ack(

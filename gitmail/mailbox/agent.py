@@ -8,7 +8,14 @@ from threading import Event
 from typing import TYPE_CHECKING
 
 from gitmail.errors import InvalidArgumentError
-from gitmail.mailbox import acknowledging, reading, receiving, searching, sending
+from gitmail.mailbox import (
+    acknowledging,
+    checks,
+    reading,
+    receiving,
+    searching,
+    sending,
+)
 from gitmail.mailbox.draft import Draft, Names, make_draft, numbered
 from gitmail.mailbox.receiving import DEFAULT_LIMIT, Query, make_query
 from gitmail.mailbox.values import (
@@ -96,6 +103,8 @@ class Agent:
             InvalidInputError: As `send`; where there are several messages, `details`
                 has the number of the bad one as `message_number`, from 1.
         """
+        if isinstance(messages, Mapping) or not isinstance(messages, Iterable):
+            raise InvalidArgumentError("messages", messages, "a list of messages")
         said = list(messages)
         drafts = []
         for number, each in enumerate(said, 1):
@@ -199,7 +208,7 @@ class Agent:
             limit=limit,
             full=full,
         )
-        return self._take(query) if ack else self._look(query)
+        return self._take(query) if checks.flag("ack", ack) else self._look(query)
 
     def wait(
         self,
@@ -219,9 +228,8 @@ class Agent:
         Raises:
             InvalidArgumentError: The time; for the rest see `poll`.
         """
-        if not 0 <= timeout_s <= LONGEST_WAIT_S:
-            rule = f"seconds from 0 to {LONGEST_WAIT_S:g}"
-            raise InvalidArgumentError("timeout_s", timeout_s, rule)
+        checks.seconds("timeout_s", timeout_s, LONGEST_WAIT_S)
+        checks.flag("ack", ack)
         query = make_query(self._mailbox.now(), **filters)  # type: ignore[arg-type]
         started = time.monotonic()
         page = self._peek(query, ack=ack, stop=stop)
@@ -278,8 +286,7 @@ class Agent:
         Raises:
             InvalidArgumentError, InvalidTextError
         """
-        ids = [messages] if isinstance(messages, str) else list(messages)
-        wanted = acknowledging.check_ack(ids, stage, note)
+        ids, wanted = acknowledging.check_ack(messages, stage, note)
         now = self._mailbox.now()
         results, commit = self._mailbox.store.update(
             lambda v: acknowledging.plan_ack(v, self.name, ids, wanted, note, now)
@@ -393,7 +400,9 @@ class Agent:
         return replace(page, commit=commit)
 
 
-def _new_message(said: Mapping[str, object]) -> Draft:
+def _new_message(said: object) -> Draft:
+    if not isinstance(said, Mapping):
+        raise InvalidArgumentError("message", said, "a mapping, as `send` takes it")
     for key in ("reply_to", "subject_prefix"):
         if said.get(key) is not None:
             raise InvalidArgumentError(key, said[key], "only a reply may say it")

@@ -2,15 +2,26 @@
 
 import re
 from datetime import UTC, datetime
+from pathlib import PurePosixPath
 
-from gitmail.errors import InvalidArgumentError
+from gitmail.errors import AgentNotFoundError, InvalidArgumentError
+from gitmail.mailbox.checks import choice, number
+from gitmail.mailbox.lookup import members
 from gitmail.mailbox.values import LogEntry
-from gitmail.records.names import CommitId, is_hex
+from gitmail.records.names import CommitId, is_hex, similar_names
+from gitmail.records.text import check_line, check_string
 from gitmail.store.refs import BRANCH
 from gitmail.store.repository import Commit
 from gitmail.store.view import View
 
 LOG_LIMIT = 10_000
+GITMAIL = "gitmail"
+"""Who makes a mailbox; no agent can have the name."""
+OPERATIONS = (
+    *("init", "register", "retire", "unretire"),
+    *("send", "reply", "read", "ack"),
+)
+_LONGEST_NAME = 200
 _RANGE = re.compile(r"(?:(?P<stop>[^.\s]*)(?P<dots>\.\.))?(?P<start>[^.\s]*)")
 _TIPS = ("", "HEAD", BRANCH, f"refs/heads/{BRANCH}")
 
@@ -32,26 +43,41 @@ def log(
             digits.
 
     Raises:
-        InvalidArgumentError: The limit, or a span that names no commit here.
+        InvalidArgumentError: A value is not accepted, or the span names no commit here.
+        AgentNotFoundError: Nobody has that name.
     """
-    if not 1 <= limit <= LOG_LIMIT:
-        rule = f"a number from 1 to {LOG_LIMIT}"
-        raise InvalidArgumentError("limit", limit, rule)
+    number("limit", limit, LOG_LIMIT)
+    operation = choice("op", OPERATIONS, operation)
+    below = _below(path) if path is not None else None
     start, stop = _ends(view, span)
+    if agent is not None:
+        agent = check_line("agent", agent, _LONGEST_NAME, may_be_empty=False).lower()
     hidden = {commit.id for commit in view.repository.walk(stop)} if stop else set()
     found: list[LogEntry] = []
     for commit in view.repository.walk(start, hidden):
         entry = _entry(commit)
-        if agent and entry.agent != agent.lower():
+        if agent and entry.agent.lower() != agent:
             continue
         if operation and entry.operation != operation:
             continue
-        if path and not view.repository.touches(commit, path.strip("/")):
+        if below and not view.repository.touches(commit, below):
             continue
         found.append(entry)
         if len(found) == limit:
             break
+    # People's own commits are found too, so who is unknown shows only here.
+    if agent and not found and agent not in (*members(view), GITMAIL):
+        raise AgentNotFoundError(agent, similar_names(agent, members(view)))
     return found
+
+
+def _below(text: str) -> str:
+    """Return a path of the mailbox in its plainest form."""
+    path = PurePosixPath(check_string("path", text))
+    if not path.parts or path.is_absolute() or ".." in path.parts:
+        rule = "a path below the mailbox's folder, such as messages/2026-11"
+        raise InvalidArgumentError("path", text, rule)
+    return str(path)
 
 
 def _entry(commit: Commit) -> LogEntry:
@@ -71,8 +97,9 @@ def _entry(commit: Commit) -> LogEntry:
 
 
 def _ends(view: View, span: str | None) -> tuple[CommitId, CommitId | None]:
-    found = _RANGE.fullmatch((span or "").strip())
-    if not found:
+    said = "HEAD" if span is None else check_string("range", span).strip()
+    found = _RANGE.fullmatch(said)
+    if not said or not found:
         raise InvalidArgumentError("range", span, "a commit, or A..B")
     start = _commit(view, found["start"])
     return start, _commit(view, found["stop"]) if found["dots"] else None

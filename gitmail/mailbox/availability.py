@@ -8,6 +8,7 @@ from gitmail.errors import NameInUseError
 from gitmail.mailbox.lookup import Member
 from gitmail.mailbox.values import Availability
 from gitmail.records.names import AgentName
+from gitmail.store.disk import read_small, replace, translated
 from gitmail.store.lock import Lock
 
 ACTIVE_FOR = timedelta(hours=2)
@@ -18,7 +19,9 @@ _PATIENCE_S = 0.2  # a look at a lock holds it for an instant
 class Liveness:
     """Which names are held by a running server of this machine (DESIGN 9).
 
-    A held name is an operating system's lock, so a killed server holds nothing.
+    A held name is an operating system's lock, so a killed server holds nothing. A name
+    has several locks, and a file that says which of them counts: who takes a name over
+    takes a free lock and makes that one count.
 
     Args:
         folder: The folder of the lock files.
@@ -26,41 +29,52 @@ class Liveness:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._held: dict[AgentName, Lock] = {}
+        self._held: dict[AgentName, tuple[int, Lock]] = {}
         self._mutex = threading.Lock()
 
     def hold(self, name: AgentName, *, take_over: bool = False) -> None:
-        """Hold a name until `release` or the end of the process.
+        """Hold a name until `release`, the end of the process, or a take-over.
 
         Args:
-            take_over: Go on without the lock where another server has it.
+            take_over: Take it from the server that has it.
 
         Raises:
             NameInUseError: Another server holds it.
+            StorageError: The lock cannot be written.
         """
         with self._mutex:
-            if name in self._held:
+            place = self._place(name)
+            if self._has(name, place):
                 return
-            self._folder.mkdir(parents=True, exist_ok=True)
-            lock = Lock(self._folder / f"{name}.lock")
+            self._let_go(name)
+            with translated(self._folder):
+                self._folder.mkdir(parents=True, exist_ok=True)
+            lock = Lock(self._file(name, place))
             if lock.take(_PATIENCE_S):
-                self._held[name] = lock
-            elif not take_over:
+                self._held[name] = place, lock
+            elif take_over:
+                self._take_over(name)
+            else:
                 raise NameInUseError(name)
 
-    def release(self) -> None:
-        """Let go of all names."""
+    def holds(self, name: AgentName) -> bool:
+        """Tell whether this process holds a name and nobody has taken it over."""
         with self._mutex:
-            for lock in self._held.values():
-                lock.free()
-            self._held.clear()
+            return self._has(name, self._place(name))
+
+    def release(self, name: AgentName | None = None) -> None:
+        """Let go of a name, or of all names, as far as they are held here."""
+        with self._mutex:
+            for each in [*self._held] if name is None else [name]:
+                self._let_go(each)
 
     def is_live(self, name: str) -> bool:
         """Tell whether a running server holds a name."""
         with self._mutex:
-            if name in self._held:
+            place = self._place(name)
+            if self._has(name, place):
                 return True
-            file = self._folder / f"{name}.lock"
+            file = self._file(name, place)
             if not file.exists():
                 return False
             lock = Lock(file)
@@ -68,6 +82,32 @@ class Liveness:
                 lock.free()
                 return False
             return True
+
+    def _has(self, name: str, place: int) -> bool:
+        held = self._held.get(AgentName(name))
+        return held is not None and held[0] == place
+
+    def _let_go(self, name: AgentName) -> None:
+        if name in self._held:
+            self._held.pop(name)[1].free()
+
+    def _take_over(self, name: AgentName) -> None:
+        place = 0
+        while not (lock := Lock(self._file(name, place))).take():
+            place += 1
+        self._held[name] = place, lock
+        file = self._folder / f"{name}+"
+        with translated(file):
+            draft = file.with_name(f"{name}+{place}")
+            draft.write_text(str(place), "ascii")
+            replace(draft, file)
+
+    def _place(self, name: str) -> int:
+        """Return the number of the lock that counts."""
+        return int(read_small(self._folder / f"{name}+") or 0)
+
+    def _file(self, name: str, place: int) -> Path:
+        return self._folder / (f"{name}+{place}.lock" if place else f"{name}.lock")
 
 
 def availability(member: Member | None, now: datetime, live: Liveness) -> Availability:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from gitmail.errors import CorruptMailboxError, InvalidCursorError
 from gitmail.records.names import CommitId, MessageId
+from gitmail.records.text import check_string
 from gitmail.store.view import View
 
 _CURSOR = re.compile(
@@ -67,7 +68,7 @@ def open_window(view: View, cursor: str | None) -> Window:
     """
     if cursor is None:
         return Window(None, view.tip)
-    found = _CURSOR.fullmatch(cursor.strip())
+    found = _CURSOR.fullmatch(check_string("after", cursor).strip())
     if not found:
         raise InvalidCursorError(cursor, "malformed", "it is no commit id")
     until = _known(view, cursor, found["until"])

@@ -1,14 +1,16 @@
 """Registering, retiring and listing agents."""
 
 import random
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
 from gitmail.errors import AgentNotFoundError
 from gitmail.mailbox.availability import Liveness, availability
-from gitmail.mailbox.draft import choice
+from gitmail.mailbox.checks import choice, texts
 from gitmail.mailbox.lookup import Member, members
 from gitmail.mailbox.values import Availability, Directory, Entry, Registered
+from gitmail.records.message import RECIPIENT_LIMIT
 from gitmail.records.names import (
     AgentName,
     parse_agent_name,
@@ -17,7 +19,7 @@ from gitmail.records.names import (
 )
 from gitmail.records.paths import profile_path
 from gitmail.records.profile import AgentKind, Profile
-from gitmail.records.text import SUBJECT_LIMIT, check_line, check_text
+from gitmail.records.text import SUBJECT_LIMIT, check_length, check_line, check_text
 from gitmail.records.times import to_microseconds
 from gitmail.store.view import Plan, View
 
@@ -43,7 +45,7 @@ def make_profile(
     kind: str | None = None,
     program: str | None = None,
     model: str | None = None,
-    teams: tuple[str, ...] | None = None,
+    teams: Iterable[str] | None = None,
     description: str | None = None,
 ) -> Profile:
     """Return a checked profile; what is None keeps its default.
@@ -51,16 +53,18 @@ def make_profile(
     Raises:
         InvalidInputError: A value is not accepted; the class says how.
     """
-    text = check_text("description", description or "")
+    text = check_text("description", "" if description is None else description).strip()
+    check_length("description", text, DESCRIPTION_LIMIT)
     check_line("description", " ".join(text.split()), DESCRIPTION_LIMIT)
+    named = texts("teams", teams, RECIPIENT_LIMIT) if teams is not None else ()
     return Profile(
         name=name,
         created=created,
         kind=choice("kind", AgentKind, kind) or AgentKind.AGENT,
-        program=check_line("program", program or "", SUBJECT_LIMIT) or None,
-        model=check_line("model", model or "", SUBJECT_LIMIT) or None,
-        teams=tuple(sorted({parse_team_name(team) for team in teams or ()})),
-        description=text.strip(),
+        program=_line("program", program),
+        model=_line("model", model),
+        teams=tuple(sorted({parse_team_name(team) for team in named})),
+        description=text,
     )
 
 
@@ -147,13 +151,21 @@ def pending(view: View, name: AgentName, now: datetime) -> tuple[int, int]:
 
     What has expired is not counted, as no list has it.
     """
-    row = view.index.execute(
-        "SELECT ifnull(sum(s.stage = 0), 0), count(*) FROM mail s"
-        " CROSS JOIN message m ON m.n = s.n WHERE s.who = ? AND s.stage < 2"
-        " AND (m.expires IS NULL OR m.expires > ?)",
-        (view.index.number_of(name), to_microseconds(now)),
+    counts = "SELECT ifnull(sum(s.stage = 0), 0), count(*) FROM"
+    own = "s.who = ? AND s.stage < 2"
+    values = view.index.number_of(name), to_microseconds(now)
+    unread, unacked = view.index.execute(
+        f"{counts} mail s WHERE {own}", values[:1]
     ).fetchone()
-    return row[0], row[1]
+    if not unacked:
+        return 0, 0
+    # Not a look at the message of all that is pending, of which there may be a lot.
+    gone = view.index.execute(
+        f"{counts} message m CROSS JOIN mail s ON s.date = m.date AND s.n = m.n"
+        f" WHERE {own} AND m.expires <= ?",
+        values,
+    ).fetchone()
+    return unread - gone[0], unacked - gone[1]
 
 
 def _entry(view: View, member: Member, now: datetime, live: Liveness) -> Entry:
@@ -165,6 +177,10 @@ def _entry(view: View, member: Member, now: datetime, live: Liveness) -> Entry:
         unread_count=unread,
         unacked_count=unacked,
     )
+
+
+def _line(field: str, value: str | None) -> str | None:
+    return None if value is None else check_line(field, value, SUBJECT_LIMIT) or None
 
 
 def _write(

@@ -4,11 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import timedelta
-from enum import StrEnum
-from typing import TypeVar
 
-from gitmail.errors import ConflictError, InvalidArgumentError, InvalidInputError
+from gitmail.errors import (
+    ConflictError,
+    InvalidArgumentError,
+    InvalidInputError,
+    NoRecipientsError,
+)
+from gitmail.mailbox import checks
 from gitmail.records.message import (
+    RECIPIENT_LIMIT,
     REQUEST_ID_LIMIT,
     Importance,
     Kind,
@@ -19,11 +24,11 @@ from gitmail.records.text import (
     LABEL_LIMIT,
     SUBJECT_LIMIT,
     check_line,
+    check_string,
     check_text,
 )
 from gitmail.records.times import parse_duration
 
-E = TypeVar("E", bound=StrEnum)
 Names = str | Iterable[str] | None
 """Addresses as callers give them: a list, or text with commas."""
 
@@ -72,17 +77,20 @@ def make_draft(said: Mapping[str, object]) -> Draft:
         rule = f"a message may say {', '.join(BATCH_KEYS)}"
         raise InvalidArgumentError("key", unknown[0], rule)
     values = {key: value for key, value in said.items() if value is not None}
+    to = addresses("to", values.get("to"))
+    if "reply_to" in values and "to" in values and not to:
+        raise NoRecipientsError([])  # it does not mean whom a reply goes to by itself
     reply_to = _text(values, "reply_to")
     room = _text(values, "room")
     return Draft(
         body=check_text("body", _text(values, "body") or ""),
-        to=addresses("to", values.get("to")),
+        to=to,
         cc=addresses("cc", values.get("cc")),
         bcc=addresses("bcc", values.get("bcc")),
         subject=_line(values, "subject", SUBJECT_LIMIT),
-        kind=choice("kind", Kind, _text(values, "kind")) or Kind.NOTE,
-        importance=choice("importance", Importance, _text(values, "importance")),
-        ack_required=_flag(values, "ack_required"),
+        kind=checks.choice("kind", Kind, values.get("kind")) or Kind.NOTE,
+        importance=checks.choice("importance", Importance, values.get("importance")),
+        ack_required=checks.flag("ack_required", values.get("ack_required", False)),
         topic=_line(values, "topic", LABEL_LIMIT),
         room=parse_room(room) if room is not None else None,
         request_id=_line(values, "request_id", REQUEST_ID_LIMIT, may_be_empty=False),
@@ -113,47 +121,18 @@ def addresses(field: str, value: object) -> tuple[Address, ...]:
 
     Raises:
         InvalidNameError: One of them is no address.
-        InvalidArgumentError: The value is neither text nor a list of text.
+        InvalidArgumentError: The value is neither text nor a list of texts, or they
+            are more than one message may reach.
     """
     if value is None:
         return ()
-    items = value.split(",") if isinstance(value, str) else value
-    if not isinstance(items, Iterable) or isinstance(items, bytes | Mapping):
-        raise InvalidArgumentError(field, value, "a list of names")
-    names = list(items)
-    for name in names:
-        if not isinstance(name, str):
-            raise InvalidArgumentError(field, name, "a name is text")
+    names = checks.texts(field, value, RECIPIENT_LIMIT)
     return unique(parse_address(name) for name in names if name.strip())
-
-
-def choice(field: str, of: type[E], value: str | None) -> E | None:
-    """Return a member of an enumeration by its value, whatever its case.
-
-    Raises:
-        InvalidArgumentError: It has no such member.
-    """
-    if value is None:
-        return None
-    try:
-        return of(value.strip().lower())
-    except ValueError as error:
-        rule = f"one of {', '.join(of)}"
-        raise InvalidArgumentError(field, value, rule) from error
 
 
 def _text(values: Mapping[str, object], key: str) -> str | None:
     value = values.get(key)
-    if value is None or isinstance(value, str):
-        return value
-    raise InvalidArgumentError(key, value, "it must be text")
-
-
-def _flag(values: Mapping[str, object], key: str) -> bool:
-    value = values.get(key, False)
-    if not isinstance(value, bool):
-        raise InvalidArgumentError(key, value, "true or false")
-    return value
+    return None if value is None else check_string(key, value)
 
 
 def _duration(values: Mapping[str, object], key: str) -> timedelta | None:
@@ -171,7 +150,4 @@ def _line(
     value = _text(values, key)
     if value is None:
         return None
-    line = check_line(key, value, limit)
-    if not line and not may_be_empty:
-        raise InvalidArgumentError(key, value, f"1 to {limit} characters")
-    return line or None
+    return check_line(key, value, limit, may_be_empty=may_be_empty) or None

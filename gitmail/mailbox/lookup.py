@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 
-from gitmail.errors import AmbiguousIdError, MessageNotFoundError, NotRegisteredError
+from gitmail.errors import (
+    AgentNotFoundError,
+    AmbiguousIdError,
+    MessageNotFoundError,
+    NotRegisteredError,
+)
 from gitmail.mailbox.values import Item
 from gitmail.records.message import Message
 from gitmail.records.names import (
@@ -89,6 +94,18 @@ def known_member(view: View, name: AgentName) -> Member:
     if name not in known:
         raise NotRegisteredError(name, similar_names(name, known))
     return known[name]
+
+
+def number_of(view: View, name: AgentName) -> int:
+    """Return the number of an agent's name, -1 where no mail has it yet.
+
+    Raises:
+        AgentNotFoundError: Nobody has that name, and nobody ever had.
+    """
+    number = view.index.number_of(name)
+    if number < 0 and name not in members(view):
+        raise AgentNotFoundError(name, similar_names(name, members(view)))
+    return number
 
 
 def own_names(view: View, caller: AgentName) -> list[int]:
@@ -191,7 +208,7 @@ def merged(rows: Iterable[Sequence[int]], me: int) -> list[Found]:
 
 def received_by(view: View, me: int, name: AgentName) -> tuple[str, list[object]]:
     """Return a condition on mail to an agent; only a sender finds blind copies."""
-    who = view.index.number_of(name)
+    who = number_of(view, name)
     condition = (
         "EXISTS (SELECT 1 FROM mail r WHERE r.who = ? AND r.date = m.date"
         " AND r.n = m.n AND (r.role & 6 OR (r.role & 8 AND (m.sender = ? OR ? = ?))))"

@@ -13,6 +13,7 @@ from gitmail.mailbox.lookup import (
     item,
     members,
     merged,
+    number_of,
     own_names,
     received_by,
 )
@@ -153,6 +154,6 @@ def _takes_part(view: View, name: str, found: Sequence[Found]) -> bool:
 
 def _with_peer(view: View, me: int, peer: AgentName) -> tuple[str, list[object]]:
     """Return a condition on mail between the caller and a peer."""
-    who = view.index.number_of(peer)
+    who = number_of(view, peer)
     received, values = received_by(view, me, peer)
     return f" AND (m.sender = ? OR {received})", [who, *values]

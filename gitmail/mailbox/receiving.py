@@ -6,17 +6,17 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import partial
 
-from gitmail.errors import InvalidArgumentError
 from gitmail.mailbox.acknowledging import is_blocked, receipts_for
+from gitmail.mailbox.checks import choice, flag, number
 from gitmail.mailbox.cursor import Window, open_window
-from gitmail.mailbox.draft import choice
-from gitmail.mailbox.lookup import Found, find_thread, item, own_names
+from gitmail.mailbox.lookup import Found, find_thread, item, number_of, own_names
 from gitmail.mailbox.values import Item, Page
 from gitmail.records.message import Importance, Kind
 from gitmail.records.names import (
     AgentName,
     MessageId,
     parse_agent_name,
+    parse_id_prefix,
     parse_room,
 )
 from gitmail.records.receipt import Stage
@@ -94,15 +94,17 @@ def make_query(
         show=choice("show", Show, show) or Show.UNACKED,
         sender=parse_agent_name(sender) if sender is not None else None,
         room=parse_room(room) if room is not None else None,
-        thread=thread,
-        topic=check_line("topic", topic, LABEL_LIMIT) if topic is not None else None,
+        thread=parse_id_prefix(thread) if thread is not None else None,
+        topic=None
+        if topic is None
+        else check_line("topic", topic, LABEL_LIMIT, may_be_empty=False),
         kind=choice("kind", Kind, kind),
         importance=choice("importance", Importance, importance),
-        is_overdue=overdue,
+        is_overdue=flag("overdue", overdue),
         since=parse_since("since", since, now) if since is not None else None,
         after=after,
         limit=check_limit(limit),
-        is_full=full,
+        is_full=flag("full", full),
     )
 
 
@@ -112,10 +114,7 @@ def check_limit(limit: int) -> int:
     Raises:
         InvalidArgumentError: It is not within 1 to 200.
     """
-    if not 1 <= limit <= PAGE_LIMIT:
-        rule = f"a number from 1 to {PAGE_LIMIT}"
-        raise InvalidArgumentError("limit", limit, rule)
-    return limit
+    return number("limit", limit, PAGE_LIMIT)
 
 
 def poll(view: View, caller: AgentName, query: Query, now: datetime) -> Page:
@@ -240,13 +239,13 @@ def _conditions(
 def _content_conditions(
     view: View, caller: AgentName, query: Query
 ) -> Iterator[tuple[object, ...]]:
-    number = view.index.number_of
+    label = view.index.number_of
     if query.sender:
-        yield "m.sender = ?", number(query.sender)
+        yield "m.sender = ?", number_of(view, query.sender)
     if query.room:
-        yield "m.room = ?", number(label_key("room", query.room))
+        yield "m.room = ?", label(label_key("room", query.room))
     if query.topic:
-        yield "m.topic = ?", number(label_key("topic", query.topic.casefold()))
+        yield "m.topic = ?", label(label_key("topic", query.topic.casefold()))
     if query.thread:
         thread = find_thread(view, caller, query.thread)
         yield "m.thread = ?", thread_number(thread)

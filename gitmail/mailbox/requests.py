@@ -60,8 +60,13 @@ def draft_of(message: Message, blind: Sequence[BlindCopy]) -> Draft:
     )
 
 
-def compare(request_id: str, message: MessageId, first: Draft, again: Draft) -> None:
+def compare(
+    request_id: str, message: MessageId | None, first: Draft, again: Draft
+) -> None:
     """Refuse a retry that says something else than the first time.
+
+    Args:
+        message: What was sent then; None where that is about to be sent as well.
 
     Raises:
         RequestConflictError: It names the fields that differ.

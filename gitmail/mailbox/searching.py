@@ -7,12 +7,13 @@ from enum import StrEnum
 from unicodedata import combining, normalize
 
 from gitmail.errors import InvalidArgumentError
-from gitmail.mailbox.draft import choice
-from gitmail.mailbox.lookup import item, merged, own_names, received_by
+from gitmail.mailbox.checks import choice
+from gitmail.mailbox.lookup import item, merged, number_of, own_names, received_by
 from gitmail.mailbox.receiving import check_limit
 from gitmail.mailbox.values import Item
 from gitmail.records.message import Kind
 from gitmail.records.names import AgentName, parse_agent_name
+from gitmail.records.text import check_length, check_string
 from gitmail.store.index import searchable
 from gitmail.store.view import View
 
@@ -22,6 +23,7 @@ _NO_LETTERS = "\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3"
 _WORD = re.compile(rf"[^\W_{_NO_LETTERS}]+")
 _EXCERPT_BEFORE, _EXCERPT_LENGTH = 60, 240
 _MOST_WORDS = 32
+_LONGEST = 1000
 
 
 class Order(StrEnum):
@@ -63,7 +65,7 @@ def make_search(
     """
     said = {"from": sender, "to": recipient, "kind": kind}
     rest = []
-    for part in query.split():
+    for part in check_length("query", check_string("query", query), _LONGEST).split():
         key, colon, value = part.partition(":")
         if colon and value and key.lower() in said:
             said[key.lower()] = value
@@ -72,11 +74,13 @@ def make_search(
     words = _WORD.findall(normalize("NFC", " ".join(rest)))
     if not words or len(words) > _MOST_WORDS:
         rule = f"1 to {_MOST_WORDS} words, all of which must occur"
+        if not rest:
+            rule = "from:, to: and kind: need a word beside them"
         raise InvalidArgumentError("query", query, rule)
     return Search(
         words=tuple(words),
-        sender=parse_agent_name(said["from"]) if said["from"] else None,
-        recipient=parse_agent_name(said["to"]) if said["to"] else None,
+        sender=parse_agent_name(said["from"]) if said["from"] is not None else None,
+        recipient=parse_agent_name(said["to"]) if said["to"] is not None else None,
         kind=choice("kind", Kind, said["kind"]),
         order=choice("order", Order, order) or Order.RECENT,
         limit=check_limit(limit),
@@ -96,7 +100,7 @@ def search(view: View, caller: AgentName, wanted: Search) -> list[Item]:
     values: list[object] = [match, *names]
     if wanted.sender:
         sql += " AND m.sender = ?"
-        values.append(view.index.number_of(wanted.sender))
+        values.append(number_of(view, wanted.sender))
     if wanted.recipient:
         condition, more = received_by(view, names[0], wanted.recipient)
         sql += f" AND {condition}"

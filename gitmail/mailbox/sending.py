@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from gitmail.errors import (
     FanoutTooLargeError,
+    InvalidArgumentError,
     NoRecipientsError,
     NotParticipantError,
     RetiredRecipientError,
@@ -49,6 +50,7 @@ from gitmail.store.view import File, Plan, View
 EVERYBODY_LIMIT = 50
 """Agents that `all` may reach (CAPABILITIES A4)."""
 _LISTED_IN_COMMIT = 64
+_MOST_GUESSED = 10  # guessing what a name was meant to be is slow
 
 
 def plan_sending(
@@ -194,7 +196,7 @@ class _Batch:
                 thread=thread,
                 reply_to=answered,
                 date=date,
-                expires=date + draft.expires_in if draft.expires_in else None,
+                expires=_later(date, draft.expires_in),
                 location=self._location,
                 request_id=draft.request_id,
                 body=draft.body,
@@ -210,7 +212,8 @@ class _Batch:
         reach: dict[AgentName, Address] = {}
         unknown = [a for a in addresses if _is_name(a) and a not in self.directory]
         if unknown:
-            similar = [n for a in unknown for n in similar_names(a, self.directory)]
+            tried = unknown[:_MOST_GUESSED]
+            similar = [n for a in tried for n in similar_names(a, self.directory)]
             raise UnknownRecipientError(unknown, list(dict.fromkeys(similar)))
         retired = [
             a for a in addresses if _is_name(a) and self.directory[a].profile.is_retired
@@ -258,7 +261,7 @@ class _Batch:
             return None
         if request_id in self._by_request:
             first, outgoing = self._by_request[request_id]
-            compare(request_id, outgoing.message.id, first, draft)
+            compare(request_id, None, first, draft)
             return replace(outgoing, is_replayed=True)
         sent = find_request(self.view, self.sender, request_id)
         if sent is None:
@@ -320,6 +323,14 @@ def _answer(sent: _Outgoing, known: Mapping[str, _Seen]) -> Sent:
         deliveries=deliveries,
         is_replayed=sent.is_replayed,
     )
+
+
+def _later(date: datetime, elapsed: timedelta | None) -> datetime | None:
+    try:
+        return date + elapsed if elapsed else None
+    except OverflowError:
+        rule = "it ends after the year 9999"
+        raise InvalidArgumentError("expires_in", elapsed, rule) from None
 
 
 def _reply_subject(subject: str | None, draft: Draft) -> str | None:

@@ -58,7 +58,9 @@ def parse_team_name(text: str) -> str:
     Raises:
         InvalidNameError: The text is no team name.
     """
-    return _parse_name("team name", _PREFIX.sub("", text.strip()))
+    return _parse_name(
+        "team name", _PREFIX.sub("", _text("team name", text, _NAME_RULE).strip())
+    )
 
 
 def parse_address(text: str) -> Address:
@@ -67,7 +69,7 @@ def parse_address(text: str) -> Address:
     Raises:
         InvalidNameError: The text is neither a name nor `team:NAME` nor `all`.
     """
-    name = text.strip()
+    name = _text("address", text, _NAME_RULE).strip()
     if name.lower() == EVERYBODY:
         return EVERYBODY
     if _PREFIX.match(name):
@@ -81,7 +83,7 @@ def parse_room(text: str) -> str:
     Raises:
         InvalidNameError: The text is no room name.
     """
-    if not _ROOM.fullmatch(text):
+    if not _ROOM.fullmatch(_text("room name", text, _ROOM_RULE)):
         raise InvalidNameError(what="room name", value=text, accepted=_ROOM_RULE)
     return text
 
@@ -92,7 +94,7 @@ def parse_id_prefix(text: str) -> str:
     Raises:
         InvalidNameError: The text is not 8 to 40 hex digits.
     """
-    folded = text.strip().lower()
+    folded = _text("message id", text, _PREFIX_RULE).strip().lower()
     if not is_hex(folded, SHORTEST_PREFIX, 40):
         raise InvalidNameError(what="message id", value=text, accepted=_PREFIX_RULE)
     return folded
@@ -129,10 +131,17 @@ def similar_names(name: str, known: Iterable[str]) -> list[str]:
 
 
 def _parse_name(what: str, text: str) -> str:
-    name = text.strip().lower()
+    name = _text(what, text, _NAME_RULE).strip().lower()
     # Lower case turns a few letters of other scripts into these.
     if not text.isascii() or not _NAME.fullmatch(name) or name.endswith("."):
         raise InvalidNameError(what, text, _NAME_RULE)
     if name in _RESERVED or not is_component(name):
         raise InvalidNameError(what, text, _RESERVED_RULE)
     return name
+
+
+def _text(what: str, value: object, accepted: str) -> str:
+    """Return the value, for what is no text is no name either."""
+    if not isinstance(value, str):
+        raise InvalidNameError(what, value, accepted)
+    return value

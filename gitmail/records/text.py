@@ -15,27 +15,51 @@ _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
+def check_string(field: str, value: object) -> str:
+    """Return the value if it is text.
+
+    Raises:
+        InvalidArgumentError: It is not.
+    """
+    if not isinstance(value, str):
+        raise InvalidArgumentError(field, value, "it must be text")
+    return value
+
+
 def check_text(field: str, text: str) -> str:
     """Return the text, or refuse what no UTF-8 Markdown file can hold.
 
     Raises:
         InvalidTextError: The text holds NUL or a lone surrogate.
+        InvalidArgumentError: It is no text at all.
     """
-    return _refuse(_UNSTORABLE, field, text)
+    return _refuse(_UNSTORABLE, field, check_string(field, text))
 
 
-def check_line(field: str, text: str, limit: int) -> str:
+def check_length(field: str, text: str, limit: int) -> str:
+    """Return the text, or refuse more than `limit` characters.
+
+    Raises:
+        InvalidArgumentError: It is longer.
+    """
+    if len(text) > limit:
+        accepted = f"it has {len(text)} characters, the limit is {limit}"
+        raise InvalidArgumentError(field, text, accepted)
+    return text
+
+
+def check_line(field: str, text: str, limit: int, *, may_be_empty: bool = True) -> str:
     """Return the text without outer white space, or refuse what is not one line.
 
     Raises:
         InvalidTextError: The text holds a control or line-breaking character.
-        InvalidArgumentError: The text has more than `limit` characters.
+        InvalidArgumentError: The text has more than `limit` characters, or none where
+            that may not be, or it is no text at all.
     """
-    line = _refuse(_CONTROL, field, text.strip())
-    if len(line) > limit:
-        accepted = f"it has {len(line)} characters, the limit is {limit}"
-        raise InvalidArgumentError(field, line, accepted)
-    return line
+    line = _refuse(_CONTROL, field, check_string(field, text).strip())
+    if not line and not may_be_empty:
+        raise InvalidArgumentError(field, text, f"1 to {limit} characters")
+    return check_length(field, line, limit)
 
 
 def as_line(text: str, limit: int) -> str:

@@ -4,6 +4,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 from gitmail.errors import InvalidArgumentError
+from gitmail.records.text import check_string
 
 # RFC 3339 with upper-case letters; what else a newer Python may read is no time here,
 # for all clones have to agree on what a file says.
@@ -62,12 +63,14 @@ def parse_since(field: str, value: str | datetime, now: datetime) -> datetime:
     Raises:
         InvalidArgumentError: The text is none of these.
     """
-    if isinstance(value, datetime):
-        return value.astimezone(UTC)
-    text = value.strip()
-    if _DURATION.fullmatch(text):
-        return now - parse_duration(field, text)
+    if isinstance(value, datetime) and not value.tzinfo:
+        raise InvalidArgumentError(field, value, "a datetime needs its time zone")
     try:
+        if isinstance(value, datetime):
+            return value.astimezone(UTC)
+        text = check_string(field, value).strip()
+        if _DURATION.fullmatch(text):
+            return now - parse_duration(field, text)
         moment = datetime.fromisoformat(text)
         # A time without a zone is the writer's, but a mailbox has many writers.
         zoned = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
