@@ -310,17 +310,47 @@ def test_a_killed_server_holds_nothing(start: Start, mailbox: Mailbox) -> None:
 def test_a_name_is_taken_over_from_a_live_server_only_on_purpose(
     start: Start,
 ) -> None:
-    """The first server goes on under the name as well."""
+    """The first server acts for nobody then, until it takes the name back."""
     first, second = start().greet(), start().greet()
     first.call("agent_register", name="worker")
     refused = second.call("agent_register", name="worker")
     taken = second.call("agent_register", name="worker", take_over=True)
-    sent = first.call("message_send", to=["worker"], body="to both")
+    lost = [
+        first.call("message_send", to=["worker"], body="x"),
+        first.call("message_poll"),
+        first.call("message_wait", timeout_s=0),
+        first.call("mailbox_status"),
+        first.call("agent_register"),
+        first.call("agent_register", name="worker", program="x"),
+    ]
     polled = second.call("message_poll")
+    first.call("agent_register", name="worker", take_over=True)
 
-    assert refused["error"]["code"] == "name_in_use"
     assert taken["new"] is False
-    assert [m["id"] for m in polled["messages"]] == [sent["message"]["id"]]
+    for answer in (refused, *lost, second.call("message_poll")):
+        assert answer["error"]["code"] == "name_in_use"
+        assert "take_over" in answer["error"]["hint"]
+    assert polled["messages"] == first.call("message_poll")["messages"] == []
+    assert second.call("agent_register", name="other")["agent"]["name"] == "other"
+    assert second.call("message_poll")["messages"] == []
+
+
+@pytest.mark.parametrize(
+    ("request_", "code"),
+    [
+        (b'{"jsonrpc":"2.0","id":"x","method":"ping","params":{"n":NUMBER}}', -32700),
+        (b'{"jsonrpc":"2.0","id":"x","method":"ping","params":7}', -32600),
+        (b'{"jsonrpc":"2.0","id":"x","method":7}', -32600),
+    ],
+)
+def test_a_request_that_cannot_be_parsed_is_answered(
+    start: Start, request_: bytes, code: int
+) -> None:
+    """Its sender must not wait in vain, such as for a number of 6,000 digits."""
+    server = start("builder").greet()
+    server.write(request_.replace(b"NUMBER", b"9" * 6000))
+
+    assert server.answer("x")["error"]["code"] == code
 
 
 def test_two_servers_with_the_same_fixed_name_share_its_mail(
@@ -350,7 +380,7 @@ def test_garbage_on_the_input_does_not_end_the_server(start: Start) -> None:
         b"null",
         b"[" * 100_000,
         b'{"jsonrpc":"2.0"}',
-        b'{"jsonrpc":"1.0","id":1,"method":"ping"}',
+        b'{"jsonrpc":"1.0","id":"old","method":"ping"}',
         b'{"jsonrpc":"2.0","id":{},"method":"ping"}',
         b'{"jsonrpc":"2.0","method":"tools/call","params":7}',
     ]

@@ -12,12 +12,14 @@ from typing import Any
 from mcp.types import CallToolResult, TextContent
 from pydantic import ValidationError
 
-from gitmail.errors import GitmailError
+from gitmail.errors import GitmailError, quoted
 from gitmail.mcp_server.arguments import Arguments
 from gitmail.render import plain
 from gitmail.render.fence import fenced
 from gitmail.render.plain import Plain
 
+_MOST_PROBLEMS = 10
+_LONGEST_PLACE = 80
 _LIST_ALL = "List the names with agent_list and all=true"
 HINTS = {
     "agent_not_found": _LIST_ALL,
@@ -54,8 +56,8 @@ def rejection(
 ) -> CallToolResult:
     """Return the error about arguments that do not fit the tool's schema."""
     found = [
-        {"argument": ".".join(map(str, each["loc"])), "problem": _problem(each)}
-        for each in problem.errors(include_url=False, include_input=False)
+        {"argument": _place(each), "problem": _problem(each)}
+        for each in problem.errors(include_url=False)[:_MOST_PROBLEMS]
     ]
     said = "; ".join(f"{each['argument']}: {each['problem']}" for each in found)
     shown: Plain = {
@@ -90,9 +92,14 @@ def _fenced(answer: Plain) -> Plain:
     return fenced(answer, secrets.token_hex(4))
 
 
+def _place(found: Mapping[str, Any]) -> str:
+    return ".".join(map(str, found["loc"]))[:_LONGEST_PLACE]
+
+
 def _problem(found: Mapping[str, Any]) -> str:
     special = {"extra_forbidden": "there is no such argument", "missing": "required"}
-    return str(special.get(found["type"], found["msg"]))
+    problem = f"{found['msg']}, not {quoted(found['input'])}"
+    return special.get(found["type"], problem)
 
 
 def _result(shown: Plain, text: str, *, is_error: bool) -> CallToolResult:

@@ -74,18 +74,23 @@ class Caller:
 
         Raises:
             NoIdentityError: Nobody has registered.
+            NameInUseError: Another server has taken the name over.
         """
         with self._mutex:
-            mailbox, name = self._open(), self._identity()
+            mailbox, name = self._open(), self._acting()
             if name is None:
                 raise NoIdentityError(HINTS["no_identity"])
             return mailbox.agent(name)
 
     def name(self) -> AgentName | None:
-        """Return the agent's name, None where nobody has registered."""
+        """Return the agent's name, None where nobody has registered.
+
+        Raises:
+            NameInUseError: Another server has taken it over.
+        """
         with self._mutex:
             self._open()
-            return self._identity()
+            return self._acting()
 
     def register(
         self, name: str | None = None, *, take_over: bool = False, **profile: Any
@@ -94,7 +99,7 @@ class Caller:
 
         Args:
             name: None for the name that the server acts for, or else a generated one.
-            take_over: Go on where another live server holds the name.
+            take_over: Take the name from another live server that holds it.
             profile: The keywords of `Mailbox.register`.
 
         Raises:
@@ -109,15 +114,16 @@ class Caller:
                 raise InvalidArgumentError(
                     argument="name", value=name, accepted=rule, hint="Leave name out"
                 )
-            if wanted is not None and wanted == now:
-                return mailbox.register(wanted, **profile)
-            if wanted is not None:
+            if wanted is not None and not self.settings.agent:
                 mailbox.liveness.hold(wanted, take_over=take_over)
             try:
                 registered = mailbox.register(wanted, **profile)
                 self._name = registered.profile.name
             finally:
-                self._hold_only(mailbox, self._name)
+                for other in {now, wanted} - {self._name, None}:
+                    mailbox.liveness.release(other)
+            if wanted is None:
+                mailbox.liveness.hold(self._name)
             return registered
 
     def wake(self) -> None:
@@ -160,7 +166,10 @@ class Caller:
                 self._open().liveness.hold(self._name)
         return self._name
 
-    def _hold_only(self, mailbox: "Mailbox", name: AgentName | None) -> None:
-        mailbox.liveness.release()
-        if name is not None:
-            mailbox.liveness.hold(name, take_over=True)
+    def _acting(self) -> AgentName | None:
+        """Return the name to act for, unless another server has taken it over."""
+        name = self._identity()
+        is_shared = self.settings.agent is not None  # a fixed name may be
+        if name and not is_shared and not self._open().liveness.holds(name):
+            raise NameInUseError(name)
+        return name

@@ -35,6 +35,7 @@ logger = logging.getLogger("gitmail")
 Incoming = SessionMessage | Exception
 _EXITS = {signal.SIGINT: INTERRUPTED_EXIT, signal.SIGTERM: 0}
 _GRACE_S = 5.0
+_MOST_DIGITS = 18
 _PARENT_LOOK_S = 5.0
 
 
@@ -157,33 +158,38 @@ async def _relay(
     forward: MemoryObjectSendStream[Incoming],
     outgoing: WriteStream[SessionMessage],
 ) -> None:
-    """Pass messages on, and answer a request that is no JSON, as far as it can be read.
+    """Pass messages on, and answer a request that is none, if its id can be read.
 
-    A lone surrogate is what makes such a request: JavaScript writes it, and the SDK
-    drops the line, so that its sender would wait for an answer in vain.
+    The SDK drops what it cannot parse, so that its sender would wait in vain: for a
+    lone surrogate, which JavaScript writes, or a number of thousands of digits.
     """
     async with forward:
         async for item in incoming:
-            request_id = _request_id(item)
-            if request_id is None:
+            error = _refusal(item) if isinstance(item, ValidationError) else None
+            if error is None:
                 await forward.send(item)
-                continue
-            message = "invalid_text: The request is not valid Unicode JSON text"
-            error = types.ErrorData(code=types.PARSE_ERROR, message=message)
-            answer = types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
-            await outgoing.send(SessionMessage(answer))
+            else:
+                await outgoing.send(SessionMessage(error))
 
 
-def _request_id(item: Incoming) -> str | int | None:
-    """Return the id of a request that could not be parsed, None for all else."""
-    if not isinstance(item, ValidationError):
-        return None
-    found = item.errors(include_url=False)[0]
-    if found["type"] != "json_invalid":
-        return None
-    try:
-        read = json.loads(found["input"])
-    except (ValueError, RecursionError):
-        return None
-    request_id = read.get("id") if isinstance(read, dict) else None
-    return request_id if isinstance(request_id, str | int) else None
+def _refusal(problem: ValidationError) -> types.JSONRPCError | None:
+    """Return the answer to a request that cannot be parsed, None for all else."""
+    code, message = types.INVALID_REQUEST, "The request is not one of JSON-RPC"
+    for found in problem.errors(include_url=False):
+        said = found["input"]
+        if found["type"] == "json_invalid":
+            code, message = types.PARSE_ERROR, f"invalid_text: {found['msg']}"
+            try:
+                said = json.loads(said, parse_int=_small)
+            except (ValueError, RecursionError):
+                return None
+        if isinstance(said, dict) and "method" in said:
+            request_id = said.get("id")
+            if isinstance(request_id, str | int):
+                error = types.ErrorData(code=code, message=message)
+                return types.JSONRPCError(jsonrpc="2.0", id=request_id, error=error)
+    return None
+
+
+def _small(digits: str) -> int | None:
+    return int(digits) if len(digits) <= _MOST_DIGITS else None
