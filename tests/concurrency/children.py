@@ -101,7 +101,7 @@ def wait(mailbox: str, count: str) -> None:
         wait_for_go()
         bodies: list[str] = []
         while len(bodies) < int(count):
-            page = agent.wait(30, ack=True)
+            page = agent.wait(30, ack=True, limit=1)
             bodies += [item.message.body for item in page.items]
     say(bodies)
 

@@ -16,7 +16,13 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot fork"),
 ]
 
-WHERE = ["before", "within"]
+# The steps of sending and of acknowledging are the same but for their number.
+EACH_STEP = [("before", 1), ("within", 1)]
+SOME_STEPS = [
+    ("before", 3),
+    ("within", 1),
+    pytest.param("before", 1, marks=pytest.mark.stress),
+]
 
 
 class Trials:
@@ -58,14 +64,14 @@ def _box(tmp_path: Path) -> Path:
     return box
 
 
-@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize(("where", "stride"), EACH_STEP)
 def test_a_killed_send_is_wholly_there_or_not_at_all(
-    box: Path, trials: Trials, where: str
+    box: Path, trials: Trials, where: str, stride: int
 ) -> None:
     """At whichever step: message and blind copy, in tree, index and on disk (I5)."""
-    is_killed, step = True, 0
+    is_killed, step = True, 1 - stride
     while is_killed:
-        step += 1
+        step += stride
         before = _take_all(box)
         is_killed = trials.run("send", box, f"trial {step}", step, where)
 
@@ -74,16 +80,17 @@ def test_a_killed_send_is_wholly_there_or_not_at_all(
             assert shown in ([[], []], [[f"trial {step}"], [f"trial {step}"]])
             assert shown[0] or is_killed
         _assert_works(box)
+    assert_sound(box)  # what a kill damages stays damaged
 
 
-@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize(("where", "stride"), SOME_STEPS)
 def test_a_killed_ack_raises_all_of_its_messages_or_none(
-    box: Path, trials: Trials, where: str
+    box: Path, trials: Trials, where: str, stride: int
 ) -> None:
     """Three receipts are one commit (CAPABILITIES K2)."""
-    is_killed, step = True, 0
+    is_killed, step = True, 1 - stride
     while is_killed:
-        step += 1
+        step += stride
         _take_all(box)
         with Mailbox.open(box) as mailbox:
             drafts = [{"to": "reviewer", "body": str(number)} for number in range(3)]
@@ -99,16 +106,17 @@ def test_a_killed_ack_raises_all_of_its_messages_or_none(
             assert (set(receipts), len(pending)) in (({"pending"}, 3), ({"acked"}, 0))
             assert not pending or is_killed
         _assert_works(box)
+    assert_sound(box)
 
 
-@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize(("where", "stride"), SOME_STEPS)
 def test_a_killed_change_of_a_profile_leaves_the_old_one_or_the_new(
-    box: Path, trials: Trials, where: str
+    box: Path, trials: Trials, where: str, stride: int
 ) -> None:
     """A profile is the one file that is written again."""
-    is_killed, step, was = True, 0, ""
+    is_killed, step, was = True, 1 - stride, ""
     while is_killed:
-        step += 1
+        step += stride
         is_killed = trials.run("register", box, f"trial {step}", step, where)
 
         with Mailbox.open(box) as mailbox:
@@ -117,16 +125,17 @@ def test_a_killed_change_of_a_profile_leaves_the_old_one_or_the_new(
             assert now != was or is_killed
             was = now
         _assert_works(box)
+    assert_sound(box)
 
 
-@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize(("where", "stride"), SOME_STEPS)
 def test_a_killed_init_can_be_repeated(
-    tmp_path: Path, trials: Trials, where: str
+    tmp_path: Path, trials: Trials, where: str, stride: int
 ) -> None:
     """What the first left is taken up by the second, and the project is unharmed."""
-    is_killed, step = True, 0
+    is_killed, step = True, 1 - stride
     while is_killed:
-        step += 1
+        step += stride
         project = make_bare_bones_project(tmp_path / str(step))
         is_killed = trials.run("init", project / ".gitmail", "one", step, where)
         assert not trials.run("init", project / ".gitmail", "two", 0, where)
@@ -136,6 +145,7 @@ def test_a_killed_init_can_be_repeated(
             for name in ("builder", "reviewer"):
                 mailbox.register(name)
         _assert_works(project / ".gitmail")
+        assert_sound(project / ".gitmail")
         exclude = (project / ".git" / "info" / "exclude").read_text("ascii")
         assert exclude == "/.gitmail/\n"
         assert sorted(path.name for path in (project / ".git").iterdir()) == [
@@ -143,18 +153,18 @@ def test_a_killed_init_can_be_repeated(
         ]
 
 
-@pytest.mark.parametrize("where", WHERE)
+@pytest.mark.parametrize(("where", "stride"), SOME_STEPS)
 def test_killed_folding_loses_no_object(
-    box: Path, tmp_path: Path, trials: Trials, where: str
+    box: Path, tmp_path: Path, trials: Trials, where: str, stride: int
 ) -> None:
     """Every object is in some pack at each moment (DESIGN 6)."""
     with Mailbox.open(box, folds=False) as mailbox:
         for number in range(10):
             mailbox.agent("builder").send(to="reviewer", body=str(number))
     objects = _objects(box)
-    is_killed, step = True, 0
+    is_killed, step = True, 1 - stride
     while is_killed:
-        step += 1
+        step += stride
         copy = tmp_path / str(step) / ".gitmail"
         shutil.copytree(box, copy)
         is_killed = trials.run("fold", copy, "", step, where)
@@ -162,6 +172,7 @@ def test_killed_folding_loses_no_object(
         assert _objects(copy) == objects
         assert is_killed or len(list(_packs(copy))) == 1
         _assert_works(copy)
+        assert_sound(copy)
         shutil.rmtree(copy)
 
 
@@ -180,6 +191,7 @@ def test_a_killed_batch_is_wholly_there_or_not_at_all(
             assert len(shown) in (0, 200)  # a page of 300, or nothing
             assert shown or is_killed
         _assert_works(box)
+    assert_sound(box)
 
 
 def test_a_killed_rebuild_of_the_index_is_begun_again(
@@ -222,7 +234,8 @@ def _assert_works(box: Path) -> None:
         after = mailbox.status("reviewer")
     assert after.message_count == before.message_count + 1
     assert after.unacked_count == (before.unacked_count or 0) + 1
-    assert_sound(box)
+    assert after.uncommitted == before.uncommitted == ()
+    assert not list((box / ".git" / "refs" / "heads").glob("*.lock"))
 
 
 def _objects(box: Path) -> set[str]:

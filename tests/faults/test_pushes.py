@@ -210,7 +210,7 @@ def test_a_receipt_that_comes_before_the_blind_copy_counts_when_that_comes(
 def test_a_profile_that_becomes_unreadable_is_no_longer_registered(
     box: Path, clone: Clone
 ) -> None:
-    """What is not readable at the tip does not count, whatever was known before (I1)."""
+    """What is unreadable at the tip does not count, whatever was known before (I1)."""
     was = git(clone.folder, "show", "origin/gitmail:agents/builder.md").encode()
     with Mailbox.open(box) as mailbox:
         mailbox.agent("builder").poll()
