@@ -3,6 +3,7 @@
 import queue
 import threading
 from collections import Counter
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from gitmail.errors import (
 )
 from gitmail.mailbox.values import Page
 from gitmail.records.receipt import Stage
+from gitmail.store.index import Index
 from tests.helpers import START, SettableClock
 from tests.mailboxes import bodies, edit, pages, pending, refused, reopened, still, tip
 
@@ -681,3 +683,31 @@ def test_a_stopped_wait_marks_nothing(
     assert bodies(reviewer.wait(LONG_S, stop=stop, ack=True).items) == ["x"]
     assert tip(mailbox) == before
     assert pending(reviewer) == ["x"]
+
+
+@pytest.mark.parametrize("show", ["unacked", "unread"])
+def test_what_was_acknowledged_costs_a_poll_nothing(
+    mailbox: Mailbox, reviewer: Agent, show: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite goes through the index of what is pending, not all mail (I9)."""
+    asked: list[tuple[str, Sequence[object]]] = []
+    execute = Index.execute
+
+    def noted(self: Index, statement: str, values: Sequence[object] = ()) -> Any:
+        asked.append((statement, values))
+        return execute(self, statement, values)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Index, "execute", noted)
+        reviewer.poll(show=show, topic="x", since="1h")
+        mailbox.whois("reviewer")
+    about = [each for each in asked if "FROM mail s" in each[0]]
+    plans = mailbox.store.read(
+        lambda view: [
+            [row[3] for row in view.index.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
+            for sql, values in about
+        ]
+    )
+
+    assert len(plans) == 3
+    assert all("INDEX mail_pending" in plan[0] for plan in plans)

@@ -155,7 +155,7 @@ def pending(view: View, name: AgentName, now: datetime) -> tuple[int, int]:
     own = "s.who = ? AND s.stage < 2"
     values = view.index.number_of(name), to_microseconds(now)
     unread, unacked = view.index.execute(
-        f"{counts} mail s WHERE {own}", values[:1]
+        f"{counts} mail s INDEXED BY mail_pending WHERE {own}", values[:1]
     ).fetchone()
     if not unacked:
         return 0, 0
