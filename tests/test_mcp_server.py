@@ -901,3 +901,29 @@ async def test_completions_are_agent_names_and_nothing_else(
     assert names.completion.total == 1
     assert rooms.completion.values == []
     assert ids.completion.values == []
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "told"),
+    [
+        ("message_poll", {"limit": "50"}, "limit: Input should be a valid integer, no"),
+        ("message_poll", {"limit": "50"}, "not '50'"),
+        ("message_poll", {"full": "no" * 10_000}, "not 'nono"),
+        ("message_poll", {f"x{n}": 1 for n in range(10_000)}, "no such argument"),
+        ("message_poll", {"x" * 10_000: 1}, "no such argument"),
+        ("message_ack", {"message_ids": ["0" * 40], "stage": "x"}, "of read, acked"),
+        ("message_send", {"to": ["x"] * 20_000, "body": "x"}, "1 to 200 in one call"),
+        ("message_search", {"query": "x" * 70_000}, "the limit is 1000"),
+        ("message_search", {"query": "from:lead"}, "need a word beside them"),
+    ],
+)
+async def test_an_error_about_arguments_shows_what_was_passed_and_is_short(
+    connect: Connect, tool: str, arguments: dict[str, Any], told: str
+) -> None:
+    """However much of it there was."""
+    async with connect("builder") as client:
+        result = await client.call_tool(tool, arguments)
+
+    assert result.is_error
+    assert told in result.content[0].text
+    assert len(json.dumps(result.structured_content)) < 4000
