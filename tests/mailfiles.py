@@ -10,6 +10,7 @@ from gitmail.records.message import Message, blob_id
 from gitmail.records.names import AgentName, MessageId
 from gitmail.records.paths import copy_path, hour_folder, message_path, receipt_path
 from gitmail.records.receipt import BlindCopy, Receipt, Stage
+from gitmail.store.refs import REF
 from tests.helpers import IDENTITY, environment, git
 
 FILE, EXECUTABLE, LINK, FOLDER, SUBMODULE = (
@@ -71,6 +72,7 @@ class Clone:
 
     def __init__(self, mailbox: Path, folder: Path) -> None:
         self.folder = folder
+        self._mailbox = mailbox
         git(folder.parent, "clone", "-q", "--no-checkout", str(mailbox), str(folder))
 
     def push(
@@ -78,14 +80,24 @@ class Clone:
     ) -> str:
         """Change paths of the mailbox's tip and push the commit; return its id.
 
+        What git refuses in a push is brought by a fetch, as people can.
+
         Args:
             changes: Bytes are a regular file, None removes what is there.
             second: Put entries beside those of the same name, not in their place.
         """
         git(self.folder, "fetch", "-q", "origin")
         commit = self.commit("origin/gitmail", changes, second=second)
-        git(self.folder, "push", "-q", "origin", f"{commit}:refs/heads/gitmail")
+        git(self.folder, "push", "-q", "origin", f"{commit}:{REF}", check=False)
+        if git(self._mailbox, "rev-parse", REF).strip() != commit:
+            self.bring(commit)
         return commit
+
+    def bring(self, commit: str) -> None:
+        """Make a commit of the clone the mailbox's tip without pushing it."""
+        git(self.folder, "update-ref", "refs/heads/brought", commit)
+        git(self._mailbox, "fetch", "-q", str(self.folder), "brought")
+        git(self._mailbox, "update-ref", REF, commit)
 
     def commit(
         self,
