@@ -240,3 +240,51 @@ def test_a_batch_names_its_first_messages(mailbox: Mailbox, builder: Agent) -> N
     assert entry.subject == "70 messages"
     assert len(entry.messages) == 64
     assert entry.commit == tip(mailbox)
+
+
+def test_the_log_tells_an_agent_nothing_of_a_blind_copy(mailbox: Mailbox) -> None:
+    """Neither the receipt of one nor the answer to one, by whatever filter (A2)."""
+    for name in ("builder", "reviewer", "lead", "spy"):
+        mailbox.register(name)
+    builder, spy = mailbox.agent("builder"), mailbox.agent("spy")
+    sent = builder.send(to="reviewer", cc="lead", bcc="spy", body="Openly.")
+    spy.ack(sent.message.id, note="seen")
+    spy.reply(sent.message.id, "Only to you.")
+
+    for viewer in ("reviewer", "lead"):
+        by_spy = mailbox.log(agent="spy", viewer=viewer)
+        assert [(e.operation, e.subject, e.messages) for e in by_spy] == [
+            ("reply", "", ()),
+            ("ack", "", ()),
+            ("register", "spy", ()),
+        ]
+        assert mailbox.log(path="receipts/spy", viewer=viewer) == []
+        (send,) = mailbox.log(op="send", viewer=viewer)
+        assert send.messages == (sent.message.id,)
+    for viewer in ("builder", "spy", None):
+        ack, reply = (mailbox.log(op=op, viewer=viewer)[0] for op in ("ack", "reply"))
+        assert ack.messages == (sent.message.id,)
+        assert reply.messages
+
+
+def test_the_log_of_an_agent_names_no_mail_that_it_may_not_see(
+    mailbox: Mailbox, commits: list[str]
+) -> None:
+    """It still says who did what kind of thing, and when (V1, R16)."""
+    for viewer in ("lead", "stranger"):
+        entries = [e for e in mailbox.log(viewer=viewer) if e.commit in commits]
+
+        assert [entry.commit for entry in entries] == commits[::-1]
+        assert {(entry.subject, entry.messages) for entry in entries} == {("", ())}
+
+
+def test_team_mail_is_in_the_log_of_its_members(mailbox: Mailbox) -> None:
+    """A later member may see it, so the log may name it (A3)."""
+    mailbox.register("builder")
+    mailbox.register("reviewer", teams=["core"])
+    sent = mailbox.agent("builder").send(to="team:core", body="To the team.")
+    mailbox.register("late", teams=["core"])
+
+    (entry,) = mailbox.log(op="send", viewer="late")
+
+    assert entry.messages == (sent.message.id,)

@@ -6,6 +6,7 @@ import pytest
 
 from gitmail import Agent, Mailbox
 from gitmail.errors import InvalidNameError
+from gitmail.render import plain
 from tests.helpers import SettableClock, git
 from tests.mailboxes import edit, reopened
 
@@ -117,6 +118,9 @@ def test_status_names_what_the_tip_has_and_no_mailbox_should(
 
     assert [name for name, _ in status.quarantine] == sorted(bad)
     assert all(reason for _, reason in status.quarantine)
+    page = mailbox.agent("builder").poll()
+    assert page.quarantined_count == len(bad)
+    assert plain.page(page)["quarantined"] == len(bad)
     assert mailbox.agent("lead").read(message).text == "x"
     edit(mailbox.path, tmp_path / "two", dict.fromkeys(bad))
     assert mailbox.status().quarantine == ()

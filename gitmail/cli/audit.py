@@ -38,6 +38,7 @@ def run_log(shell: Shell) -> int:
         path=args.path,
         limit=args.limit,
         range=args.range,
+        viewer=shell.settings.agent,
     )
     shell.show(
         lambda: late.plain.log(entries), lambda: late.people.log(entries, shell.look)

@@ -1,15 +1,17 @@
 """The audit log, read from the commits (CAPABILITIES V1)."""
 
 import re
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
 
 from gitmail.errors import AgentNotFoundError, InvalidArgumentError
 from gitmail.mailbox.checks import choice, number
-from gitmail.mailbox.lookup import members
+from gitmail.mailbox.lookup import members, own_names
 from gitmail.mailbox.values import LogEntry
-from gitmail.records.names import CommitId, is_hex, similar_names
+from gitmail.records.names import AgentName, CommitId, is_hex, similar_names
 from gitmail.records.text import check_line, check_string
+from gitmail.store.index import Role
 from gitmail.store.refs import BRANCH
 from gitmail.store.repository import Commit
 from gitmail.store.view import View
@@ -34,10 +36,13 @@ def log(
     path: str | None,
     limit: int,
     span: str | None,
+    viewer: AgentName | None = None,
 ) -> list[LogEntry]:
     """Return the latest operations that fit, newest first.
 
     Args:
+        viewer: Leave out subjects and ids of mail that this agent may not see, and
+            what would tell it of a blind copy (CAPABILITIES A2); None for all.
         path: Only what changed this file or something below this folder.
         span: A commit, or `A..B` for what B has and A has not; ids may be cut to 7
             digits.
@@ -62,13 +67,48 @@ def log(
             continue
         if below and not view.repository.touches(commit, below):
             continue
-        found.append(entry)
+        seen = _as_seen(view, viewer, entry)
+        if below and seen != entry:
+            continue  # the path would tell what the entry does not
+        found.append(seen)
         if len(found) == limit:
             break
     # People's own commits are found too, so who is unknown shows only here.
     if agent and not found and agent not in (*members(view), GITMAIL):
         raise AgentNotFoundError(agent, similar_names(agent, members(view)))
     return found
+
+
+def _as_seen(view: View, viewer: AgentName | None, entry: LogEntry) -> LogEntry:
+    if viewer is None or viewer == entry.agent:
+        return entry
+    shown = tuple(m for m in entry.messages if _may_know(view, viewer, entry.agent, m))
+    if len(shown) == len(entry.messages):
+        return entry
+    return replace(entry, subject="", messages=shown)
+
+
+def _may_know(view: View, viewer: AgentName, actor: str, message: str) -> bool:
+    """Tell whether an agent may know that another has to do with a message."""
+    ours, theirs = (_roles(view, name, message) for name in (viewer, actor))
+    if not ours:
+        return False
+    return bool(ours & Role.SENDER or theirs & ~Role.BCC)
+
+
+def _roles(view: View, name: str, message: str) -> Role:
+    """Return all that an agent, their teams and everybody have to do with a message."""
+    numbers = own_names(view, AgentName(name)) if name in members(view) else [-1]
+    marks = ",".join("?" * len(numbers))
+    rows = view.index.execute(
+        "SELECT s.role FROM message m CROSS JOIN mail s ON s.date = m.date"
+        f" AND s.n = m.n AND s.who IN ({marks}) WHERE m.id = ?",
+        (*numbers, bytes.fromhex(message)),
+    )
+    roles = Role(0)
+    for (role,) in rows:
+        roles |= Role(role)
+    return roles
 
 
 def _below(text: str) -> str:

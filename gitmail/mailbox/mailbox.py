@@ -315,10 +315,13 @@ class Mailbox:
         path: str | None = None,
         limit: int = 20,
         range: str | None = None,  # noqa: A002 - as the command
+        viewer: str | None = None,
     ) -> list[LogEntry]:
         """Return the latest operations, newest first.
 
         Args:
+            viewer: The agent that looks: subjects and ids of mail that it may not see
+                are left out. None leaves out nothing, as `git log` does.
             op: Such as send, reply, ack, read, register or retire.
             path: Only what changed this file, or something below this folder.
             range: A commit, or `A..B` for what B has and A has not.
@@ -327,9 +330,16 @@ class Mailbox:
             InvalidArgumentError: A value is not accepted.
             AgentNotFoundError: Nobody has that name.
         """
+        name = parse_agent_name(viewer) if viewer is not None else None
         return self.store.read(
             lambda v: audit.log(
-                v, agent=agent, operation=op, path=path, limit=limit, span=range
+                v,
+                agent=agent,
+                operation=op,
+                path=path,
+                limit=limit,
+                span=range,
+                viewer=name,
             )
         )
 

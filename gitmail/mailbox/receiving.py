@@ -166,6 +166,7 @@ def _poll(
         is_full=is_full,
         expired_count=len(expired),
         expired=tuple(expired[-_EXPIRED_SHOWN:]),
+        quarantined_count=view.index.quarantined_count(),
     )
     return page, found[: len(shown)]
 

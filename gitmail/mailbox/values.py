@@ -99,6 +99,8 @@ class Page:
         has_more: Whether going on would find more right now.
         expired_count: Unacknowledged mail that left the list because it expired.
         expired: Ids of the latest of these.
+        quarantined_count: Files of the mailbox that are not what they should be, one
+            of which may have been mail of the caller.
         is_full: Whether the page stopped at the 32 KiB budget.
         commit: The commit that acknowledged the page, if one did.
         waited_s: Seconds that a wait took, None where it was no wait.
@@ -110,6 +112,7 @@ class Page:
     is_full: bool = False
     expired_count: int = 0
     expired: tuple[MessageId, ...] = ()
+    quarantined_count: int = 0
     commit: CommitId | None = None
     is_timed_out: bool = False
     waited_s: float | None = None

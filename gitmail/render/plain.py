@@ -126,6 +126,8 @@ def page(value: Page) -> Plain:
             "expired": value.expired_count,
             "ids": list(value.expired),
         }
+    if value.quarantined_count:
+        plain["quarantined"] = value.quarantined_count
     notes = []
     if value.items:
         notes.append(GRANTS_NOTHING)
@@ -135,6 +137,11 @@ def page(value: Page) -> Plain:
         notes.append(
             f"{value.expired_count} unacknowledged messages expired and left this list;"
             " read them by id."
+        )
+    if value.quarantined_count:
+        notes.append(
+            f"{value.quarantined_count} files of the mailbox cannot be read and are in"
+            " no list; its status names them."
         )
     if notes:
         plain["note"] = " ".join(notes)

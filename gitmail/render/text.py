@@ -162,6 +162,9 @@ def _about_page(value: Page, look: Look) -> list[str]:
         ids = ", ".join(short(i) for i in value.expired)
         more = count(value.expired_count, "message")
         lines.append(f"{more} expired unacknowledged and left this list: {ids}")
+    if value.quarantined_count:
+        files = count(value.quarantined_count, "file")
+        lines.append(f"{files} of the mailbox cannot be read: see gitmail status")
     if value.is_full:
         lines.append("The page stopped at 32 KiB of text")
     if value.has_more:

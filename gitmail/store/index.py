@@ -393,6 +393,11 @@ class Index:
             ).fetchone()
         )
 
+    def quarantined_count(self) -> int:
+        """Return how many paths of the tip are not what they should be."""
+        row = self._db.execute("SELECT count(*) FROM quarantine").fetchone()
+        return int(row[0])
+
     def quarantined(self) -> list[Quarantined]:
         """Return the paths of the tip that are not what they should be."""
         rows = self._db.execute("SELECT path, reason FROM quarantine ORDER BY path")
