@@ -71,13 +71,12 @@ class Liveness:
     def is_live(self, name: str) -> bool:
         """Tell whether a running server holds a name."""
         with self._mutex:
+            if not self._file(name, 0).exists():  # nobody ever held it
+                return False
             place = self._place(name)
             if self._has(name, place):
                 return True
-            file = self._file(name, place)
-            if not file.exists():
-                return False
-            lock = Lock(file)
+            lock = Lock(self._file(name, place))
             if lock.take():
                 lock.free()
                 return False
