@@ -10,6 +10,7 @@ and old versions cost a few bytes. Sizes grow geometrically, as in `git repack
 is damaged is left as it is: what was copied from it would look sound.
 """
 
+import hashlib
 import logging
 import os
 import socket
@@ -58,7 +59,7 @@ def count_packs(folder: Path) -> int:
 
 
 def fold(folder: Path) -> int:
-    """Fold the packs that are small for their number; returns how many are gone.
+    """Fold the packs that are small for their number; returns how many fewer they are.
 
     Args:
         folder: The repository's `objects/pack`.
@@ -83,9 +84,8 @@ def fold(folder: Path) -> int:
         kept = write_pack(folder, entries)
         if _is_gc_running(folder):  # it fails where packs go while it looks at them
             return 0
-        gone = [name for name in contents if name != kept]
-        _remove(folder, gone)
-        return len(gone)
+        _remove(folder, [name for name in contents if name != kept])
+        return len(contents) - 1
 
 
 def _is_gc_running(folder: Path) -> bool:
@@ -151,8 +151,13 @@ def _read_pack(folder: Path, name: str) -> list[Entry]:
         ValueError: It is damaged, or one of the other errors in `_DAMAGED`.
     """
     pack = (folder / f"{name}.pack").read_bytes()
-    rows = _offsets((folder / f"{name}.idx").read_bytes())
-    ends = [*[row[0] for row in rows[1:]], len(pack) - 20]
+    index = (folder / f"{name}.idx").read_bytes()
+    digest = hashlib.sha1(index[:-20], usedforsecurity=False).digest()
+    if index[-40:] != pack[-20:] + digest:
+        msg = "its index is not what it was, or of another pack"
+        raise ValueError(msg)
+    rows = _offsets(index)
+    ends = [*(row[0] for row in rows), len(pack) - 20][1:]
     names = {offset: sha for offset, sha, _ in rows}
     own = set(names.values())
     entries = []

@@ -186,7 +186,7 @@ class Store:
         return count_packs(self._repository.pack_folder) >= PACKS_BEFORE_FOLDING
 
     def housekeeping(self) -> int:
-        """Fold small packs into one; returns how many are gone.
+        """Fold small packs into one; returns how many fewer there are.
 
         Readers, writers and `git gc` may go on meanwhile. A crash leaves every object
         in some pack.
