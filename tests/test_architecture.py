@@ -28,9 +28,11 @@ LARGE = {
     "mailbox/agent.py": "the verbs and their documentation, no logic",
     "mailbox/mailbox.py": "the verbs and their documentation, no logic",
     "mailbox/sending.py": "from drafts to files is one thought",
+    "render/plain.py": "a function per answer",
     "render/text.py": "a function per answer",
     "store/folding.py": "each step of folding with the crash that it survives",
     "store/index.py": "the tables and what fills them",
+    "store/keeper.py": "one index, step by step or anew, and what can befall it",
     "store/repository.py": "reading and building objects, one owner of dulwich",
     "store/store.py": "the write path from top to bottom",
 }
