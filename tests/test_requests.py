@@ -1,5 +1,6 @@
 """Retries: a request id sends once (CAPABILITIES S1)."""
 
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,12 @@ from gitmail import Agent, Mailbox
 from gitmail.errors import (
     RequestConflictError,
 )
-from gitmail.mailbox.values import Availability
+from gitmail.mailbox.values import Availability, Sent
 from tests.helpers import SettableClock, git
 from tests.mailboxes import pending, reached, refused, reopened, tip
 
+LONG_S = 30
+"""Longer than anything here takes, however busy the machine is."""
 SAID: dict[str, Any] = {
     "to": "reviewer",
     "cc": "lead",
@@ -217,3 +220,28 @@ def test_two_messages_of_one_call_with_one_request_id_must_say_the_same(
     assert isinstance(problem, RequestConflictError)
     assert "another message of this call, which differs in: body" in problem.message
     assert problem.details["id"] is None
+
+
+def test_retries_at_the_same_moment_send_once(
+    mailbox: Mailbox, reviewer: Agent, clock: SettableClock
+) -> None:
+    """Whether through one mailbox object or through several (S1)."""
+    barrier = threading.Barrier(6)
+    answers: list[Sent] = []
+
+    def work(box: Mailbox) -> None:
+        barrier.wait(LONG_S)
+        answers.append(box.agent("builder").send(**SAID))
+
+    with Mailbox.open(mailbox.path, clock=clock) as other:
+        threads = [
+            threading.Thread(target=work, args=(box,)) for box in (mailbox, other) * 3
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(LONG_S)
+
+    assert len({each.message.id for each in answers}) == 1
+    assert sorted(each.is_replayed for each in answers) == [False] + [True] * 5
+    assert pending(reviewer) == ["Hello."]
