@@ -159,6 +159,41 @@ def test_all_reaches_fifty_agents_and_no_more(mailbox: Mailbox, builder: Agent) 
     assert pending(mailbox.agent("agent0")) == ["Hello."]
 
 
+def test_a_message_reaches_two_hundred_agents_and_no_more(
+    mailbox: Mailbox, builder: Agent
+) -> None:
+    """By whatever addresses, also by blind ones."""
+    names = [f"agent{number}" for number in range(200)]
+    for name in names:
+        mailbox.register(name, teams=["large"])
+    sent = builder.send(to=names[:100], cc="team:large", bcc=names[:9], body="x")
+    assert len(sent.deliveries) == 200
+
+    for copies in ({"cc": "lead"}, {"bcc": "lead"}):
+        said: dict[str, Any] = {"to": "team:large", "body": "x", **copies}
+        problem = refused(mailbox, builder.send, **said)
+        assert isinstance(problem, FanoutTooLargeError)
+        assert (problem.details["count"], problem.details["limit"]) == (201, 200)
+    mailbox.register("one-more", teams=["large"])
+    problem = refused(mailbox, builder.send, to=[], bcc="team:large", body="x")
+    assert isinstance(problem, FanoutTooLargeError)
+
+
+def test_a_header_that_nobody_could_read_again_is_refused(
+    mailbox: Mailbox, builder: Agent
+) -> None:
+    """Two hundred names of the longest kind are too many for one file (DESIGN 5)."""
+    names = [f"{'n' * 59}-{number:03}" for number in range(150)]
+    for name in names:
+        mailbox.register(name)
+
+    problem = refused(mailbox, builder.send, to=names, body="x")
+
+    assert isinstance(problem, InvalidArgumentError)
+    assert problem.details["argument"] == "header"
+    assert len(builder.send(to=names[:100], body="x").deliveries) == 100
+
+
 def test_all_of_nobody_is_refused(mailbox: Mailbox, builder: Agent) -> None:
     """A sender alone in the mailbox reaches nobody (A4)."""
     mailbox.retire("reviewer")

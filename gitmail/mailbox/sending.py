@@ -27,6 +27,7 @@ from gitmail.mailbox.lookup import (
 from gitmail.mailbox.requests import compare, draft_of, find_request
 from gitmail.mailbox.values import Availability, Delivery, Item, Sent
 from gitmail.records.message import (
+    RECIPIENT_LIMIT,
     Importance,
     Location,
     Message,
@@ -158,8 +159,12 @@ class _Batch:
     def _write(self, draft: Draft) -> _Outgoing:
         visible = self._reach((*draft.to, *draft.cc))
         blind = self._reach(draft.bcc)
-        if not visible and not blind:
-            raise NoRecipientsError([*draft.to, *draft.cc, *draft.bcc])
+        said, reached = (*draft.to, *draft.cc, *draft.bcc), {*visible, *blind}
+        if not reached:
+            raise NoRecipientsError(said)
+        if len(reached) > RECIPIENT_LIMIT:
+            addresses = ", ".join(said)
+            raise FanoutTooLargeError(addresses, len(reached), RECIPIENT_LIMIT)
         message, path, folder = self._place(draft, tuple(visible))
         check_header_size(message)
         blind_copies = tuple(
