@@ -187,8 +187,9 @@ class Index:
             last[item.author] = max(item.time, last.get(item.author, 0))
         self._db.executemany("INSERT OR IGNORE INTO commits VALUES (?)", rows)
         self._db.executemany(
-            "UPDATE profile SET last = max(ifnull(last, 0), ?) WHERE name = ?",
-            ((time, name) for name, time in last.items()),
+            "INSERT INTO author VALUES (?, ?) ON CONFLICT DO UPDATE"
+            " SET last = max(last, excluded.last)",
+            last.items(),
         )
 
     def apply(self, changes: Iterable[Loaded], *, is_first: bool = False) -> None:
@@ -232,12 +233,10 @@ class Index:
             "DELETE FROM quarantine WHERE path = ?", (change.path,)
         ).rowcount
         if place.family is Family.PROFILE:
-            # One that was unreadable starts anew: its agent may have written before.
-            if not known and change.data is not None:
-                return
-        elif known or place.family in (Family.FIXED, Family.UNKNOWN):
-            return
-        raise NeedsRebuildError
+            name = (place.agent,)
+            self._db.execute("DELETE FROM registered WHERE name = ?", name)
+        elif not known and place.family not in (Family.FIXED, Family.UNKNOWN):
+            raise NeedsRebuildError
 
     def _take(self, place: Place, change: Loaded, *, is_first: bool) -> None:
         waits_for = None
@@ -251,8 +250,6 @@ class Index:
                 raise NeedsRebuildError from error
         else:
             return
-        if place.family is Family.PROFILE and change.is_replaced:
-            raise NeedsRebuildError  # the profile that was there counts no more
         self._quarantine(change.path, reason, waits_for)
 
     def _take_record(self, place: Place, change: Loaded) -> None:
@@ -361,9 +358,7 @@ class Index:
         if profile_path(profile.name) != path:
             raise _MisplacedError("the name does not fit the content")
         self._db.execute(
-            "INSERT INTO profile VALUES (?, ?, NULL) ON CONFLICT DO UPDATE"
-            " SET data = excluded.data",
-            (profile.name, data),
+            "INSERT OR REPLACE INTO registered VALUES (?, ?)", (profile.name, data)
         )
 
     def _message_of(self, message: MessageId) -> tuple[int, int, str]:

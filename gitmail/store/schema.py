@@ -5,12 +5,13 @@ Tables:
     mail      who may see which message in which role, and their stage with it
     name      agents, `team:NAME`, `all`, rooms and topics as small numbers
     profile   the agents' files, and when each last wrote
+    author    when each author of a commit last wrote, agent or not
     commits   every commit of the branch, so that a cursor is looked up, not walked to
     quarantine  paths of the tip that are not what they should be
     words     full text of subject and body, without the text itself
 """
 
-SCHEMA = 3
+SCHEMA = 4
 """Another number means another index, which is made anew."""
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -30,8 +31,10 @@ CREATE TABLE mail (
 CREATE INDEX mail_blind ON mail (n) WHERE role & 8;
 CREATE INDEX mail_pending ON mail (who, date, n) WHERE stage < 2;
 CREATE INDEX message_expires ON message (expires) WHERE expires IS NOT NULL;
-CREATE TABLE profile (
-  name TEXT PRIMARY KEY, data BLOB NOT NULL, last INTEGER) WITHOUT ROWID;
+CREATE TABLE author (name TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE registered (name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
+CREATE VIEW profile AS
+  SELECT name, data, last FROM registered LEFT JOIN author USING (name);
 CREATE TABLE commits (id BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE quarantine (
   path TEXT PRIMARY KEY, reason TEXT NOT NULL, waits_for BLOB) WITHOUT ROWID;

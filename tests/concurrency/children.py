@@ -1,10 +1,12 @@
 """What the processes of the concurrency tests do; each function is one of them."""
 
 import json
+import os
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
+from pathlib import Path
 from typing import Any
 
 from gitmail import Mailbox
@@ -75,6 +77,28 @@ def make(mailbox: str, name: str) -> None:
     with Mailbox.init(mailbox, project="box") as box:
         box.register(name)
         say(box.charter().id)
+
+
+def spoil(mailbox: str) -> None:
+    """Spoil the index again and again, a different way each time."""
+    file = Path(mailbox) / ".git" / "gitmail" / "index.sqlite"
+    wait_for_go()
+    told = told_later()
+    count = 0
+    while not told.is_set() or not count:
+        with suppress(FileNotFoundError):
+            match count % 3:
+                case 0:
+                    file.unlink()
+                case 1:
+                    os.truncate(file, file.stat().st_size // 2)
+                case _:
+                    with file.open("r+b") as stream:
+                        stream.write(b"garbage" * 100)
+        count += 1
+        with Mailbox.open(mailbox) as box:
+            box.agent("reviewer").poll()
+    say(count)
 
 
 def fold(mailbox: str) -> None:
