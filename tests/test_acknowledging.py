@@ -251,7 +251,7 @@ def test_a_note_that_is_too_long_or_cannot_be_stored_is_refused(
     assert pending(reviewer) == ["0"]
 
 
-@pytest.mark.parametrize("stage", ["pending", "done", "", "withdrawn"])
+@pytest.mark.parametrize("stage", ["pending", "done", "", "withdrawn", None])
 def test_there_are_two_stages_to_say(
     mailbox: Mailbox, builder: Agent, reviewer: Agent, stage: str
 ) -> None:

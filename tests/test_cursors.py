@@ -13,6 +13,7 @@ from tests.helpers import START, SettableClock, git
 from tests.mailboxes import (
     bodies,
     copied,
+    edit,
     merge_into,
     pages,
     pending,
@@ -358,8 +359,9 @@ def test_a_cursor_newer_than_a_branch_that_was_set_back_is_ahead(
     """It is told apart from one that never was (R6)."""
     send(builder, "1")
     back = tip(mailbox)
-    send(builder, "2", "3")
-    inside = reviewer.poll(limit=2).cursor
+    send(builder, "2")
+    send(builder, "3", "4")
+    inside = reviewer.poll(limit=3).cursor
     end = reviewer.poll().cursor
     git(mailbox.path, "update-ref", "refs/heads/gitmail", back)
 
@@ -368,6 +370,24 @@ def test_a_cursor_newer_than_a_branch_that_was_set_back_is_ahead(
         assert isinstance(problem, InvalidCursorError)
         assert problem.details["detail"] == "cursor_ahead"
     assert pending(reviewer) == ["1"]
+
+
+def test_a_cursor_that_git_has_thrown_away_is_unknown(
+    mailbox: Mailbox, builder: Agent, reviewer: Agent
+) -> None:
+    """After the branch was set back and git cleaned up (R6)."""
+    send(builder, "1")
+    back = tip(mailbox)
+    send(builder, "2")
+    lost = reviewer.poll().cursor
+    git(mailbox.path, "update-ref", "refs/heads/gitmail", back)
+    git(mailbox.path, "gc", "-q", "--prune=now")
+
+    with Mailbox.open(mailbox.path) as other:
+        problem = refused(other, other.agent("reviewer").poll, after=lost)
+
+    assert isinstance(problem, InvalidCursorError)
+    assert problem.details["detail"] == "unknown"
 
 
 def test_a_cursor_of_another_line_of_history_is_no_ancestor(
@@ -386,6 +406,21 @@ def test_a_cursor_of_another_line_of_history_is_no_ancestor(
     assert isinstance(problem, InvalidCursorError)
     assert problem.details["detail"] == "not_an_ancestor"
     assert pending(reviewer) == ["1", "3"]
+
+
+def test_a_cursor_survives_that_a_message_was_taken_away(
+    mailbox: Mailbox, builder: Agent, reviewer: Agent, tmp_path: Path
+) -> None:
+    """By hand in a clone, which is the end of that message alone (I7)."""
+    send(builder, "1")
+    cursor = reviewer.poll().cursor
+    (gone,) = (mailbox.path / "messages").rglob("*.md")
+    path = gone.relative_to(mailbox.path).as_posix()
+    send(builder, "2")
+    edit(mailbox.path, tmp_path / "clone", {path: None})
+
+    assert bodies(reviewer.poll(after=cursor).items) == ["2"]
+    assert pending(reviewer) == ["2"]
 
 
 def test_history_is_paged_from_new_to_old(builder: Agent, reviewer: Agent) -> None:

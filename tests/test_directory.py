@@ -166,21 +166,28 @@ def test_a_name_is_made_up_where_none_is_given(mailbox: Mailbox) -> None:
 
 
 class Unlucky(random.Random):
-    """Chance that first always comes to the same choice."""
+    """Chance that always makes the same choice, and counts up slowly."""
+
+    _count = 0
 
     def choice(self, seq: Any) -> Any:
         """Return the first of a sequence."""
         return seq[0]
+
+    def randrange(self, *_: Any) -> int:
+        """Return each number twice."""
+        self._count += 1
+        return self._count // 2
 
 
 def test_a_made_up_name_that_is_taken_gets_a_number(
     mailbox: Mailbox, clock: SettableClock
 ) -> None:
     """However unlucky chance is, a free one is found (G1)."""
-    with Mailbox.open(mailbox.path, clock=clock, chance=Unlucky(1)) as other:
-        first, second = (other.register().profile.name for _ in range(2))
+    with Mailbox.open(mailbox.path, clock=clock, chance=Unlucky()) as other:
+        first, *others = (other.register().profile.name for _ in range(4))
 
-    assert re.fullmatch(rf"{first}-\d+", second)
+    assert others == [f"{first}-{number}" for number in (0, 1, 2)]
 
 
 def test_who_retired_gets_no_mail_and_can_be_brought_back(

@@ -11,8 +11,9 @@ from gitmail.errors import (
     RequestConflictError,
 )
 from gitmail.mailbox.values import Availability, Sent
+from gitmail.store.index import request_number
 from tests.helpers import SettableClock, git
-from tests.mailboxes import pending, reached, refused, reopened, tip
+from tests.mailboxes import edit, pending, reached, refused, reopened, tip
 
 LONG_S = 30
 """Longer than anything here takes, however busy the machine is."""
@@ -183,6 +184,34 @@ def test_request_ids_of_two_senders_have_nothing_to_do_with_each_other(
 
     assert second.message.id != first.message.id
     assert pending(mailbox.agent("lead")) == ["x", "y"]
+
+
+def test_two_request_ids_that_the_index_cannot_tell_apart_are_two(
+    mailbox: Mailbox, builder: Agent
+) -> None:
+    """It knows them by a number; what the messages say decides (S1)."""
+    first = builder.send(to="lead", body="x", request_id="r1")
+    mailbox.store._keeper.index().execute(
+        "UPDATE message SET request = ?", (request_number("builder", "r2"),)
+    )
+
+    second = builder.send(to="lead", body="y", request_id="r2")
+
+    assert second.is_replayed is False
+    assert second.message.id != first.message.id
+
+
+def test_a_retry_is_known_when_its_recipient_is_gone(
+    mailbox: Mailbox, builder: Agent, tmp_path: Path
+) -> None:
+    """Nobody knows any more whether it will be read (S1, S2)."""
+    first = builder.send(**SAID)
+    edit(mailbox.path, tmp_path / "clone", {"agents/reviewer.md": None})
+
+    again = builder.send(**SAID)
+
+    assert (again.message.id, again.is_replayed) == (first.message.id, True)
+    assert again.deliveries[0].availability is Availability.UNKNOWN
 
 
 def test_request_ids_differ_by_case_but_not_by_space_around_them(

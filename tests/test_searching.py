@@ -11,7 +11,7 @@ import pytest
 from gitmail import Agent, Mailbox
 from gitmail.errors import InvalidArgumentError, InvalidNameError
 from gitmail.mailbox.searching import _WORD
-from gitmail.store import index
+from gitmail.store.schema import TABLES
 from tests.helpers import START, SettableClock
 from tests.mailboxes import bodies, refused, reopened, still
 
@@ -248,7 +248,8 @@ def test_an_excerpt_shows_the_place_with_markers(
     builder: Agent, reviewer: Agent
 ) -> None:
     """All words that were looked for are marked, as they stand in the text (R14)."""
-    send(builder, f"{'before ' * 40}the Parser\nis a parser. {'after ' * 60}")
+    after = "after " * 60
+    send(builder, f"{'before ' * 40}the Parser\nis a parser. {after}parser")
 
     (item,) = reviewer.search("PARSER the")
 
@@ -299,7 +300,7 @@ def test_the_same_is_found_without_the_index(
 
 def test_every_word_of_a_query_is_one_word_to_the_index() -> None:
     """SQLite refuses a word that it would cut in two (R14)."""
-    tokenizer = re.search(r'tokenize="([^"]*)"', index._TABLES)
+    tokenizer = re.search(r'tokenize="([^"]*)"', TABLES)
     assert tokenizer
     database = sqlite3.connect(":memory:")
     database.execute(
