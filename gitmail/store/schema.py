@@ -11,7 +11,7 @@ Tables:
     words     full text of subject and body, without the text itself
 """
 
-SCHEMA = 4
+SCHEMA = 5
 """Another number means another index, which is made anew."""
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -29,7 +29,7 @@ CREATE TABLE mail (
   role INTEGER NOT NULL, stage INTEGER NOT NULL,
   PRIMARY KEY (who, date, n)) WITHOUT ROWID;
 CREATE INDEX mail_blind ON mail (n) WHERE role & 8;
-CREATE INDEX mail_pending ON mail (who, date, n) WHERE stage < 2;
+CREATE INDEX mail_pending ON mail (who, date, n, stage) WHERE stage < 2;
 CREATE INDEX message_expires ON message (expires) WHERE expires IS NOT NULL;
 CREATE TABLE author (name TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE registered (name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
