@@ -193,7 +193,8 @@ def test_an_index_that_somebody_else_writes_for_long_is_busy(
         other.execute("BEGIN IMMEDIATE")
         # What was sent has been sent; only the index stays behind.
         mailbox.agent("builder").send(to="reviewer", body="Sent.")
-        pytest.raises(LockTimeoutError, texts, mailbox)
+        with pytest.raises(LockTimeoutError):
+            texts(mailbox)
         other.execute("ROLLBACK")
         other.close()
         assert texts(mailbox) == [*BODIES, "Sent."]
@@ -263,7 +264,8 @@ def test_an_error_in_a_transaction_takes_it_back() -> None:
             index.clear()
             raise KeyboardInterrupt
 
-    pytest.raises(KeyboardInterrupt, fail)
+    with pytest.raises(KeyboardInterrupt):
+        fail()
     with index.writing():
         index.clear()
     assert index.commit is None
@@ -315,7 +317,7 @@ CHANGES = st.lists(
 def test_an_index_does_not_tell_how_it_came_about(
     tmp_path_factory: pytest.TempPathFactory, changes: list[dict[str, bool]]
 ) -> None:
-    """Files come, go and come back, in one push or in several, before what they need."""
+    """Files come, go and come back, at once or one by one, before what they need."""
     folder = tmp_path_factory.mktemp("index")
     box = make_mailbox(folder / ".gitmail")
     with Mailbox.open(box) as mailbox:

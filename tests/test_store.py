@@ -134,6 +134,29 @@ def test_who_always_loses_is_told_so_and_has_changed_nothing(
     assert_sound(box)
 
 
+@needs_git
+@pytest.mark.parametrize(
+    "command", [["repack", "-a", "-d", "-q"], ["gc", "-q", "--prune=now"]]
+)
+def test_git_drops_nothing_between_the_objects_and_the_branch(
+    box: Path, opened: Mailbox, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    """What is written is kept until the branch names it."""
+    plain = Branch.move
+
+    def move(branch: Branch, old: object, new: object) -> bool:
+        git(box, *command)
+        return plain(branch, old, new)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Branch, "move", move)
+        sent = opened.agent("builder").send(to="reviewer", body="Sent.")
+    git(box, *command)
+    assert git(box, "cat-file", "-t", sent.message.id) == "blob\n"
+    assert not list((box / ".git" / "objects" / "pack").glob("*.keep"))
+    assert_sound(box)
+
+
 @posix_only
 def test_a_lock_held_by_a_stopped_process_is_busy_until_it_goes_on(
     box: Path, opened: Mailbox, monkeypatch: pytest.MonkeyPatch
