@@ -10,7 +10,7 @@ import pytest
 
 from gitmail import Agent, Mailbox
 from gitmail.errors import InvalidArgumentError, InvalidNameError
-from gitmail.mailbox.searching import _WORD
+from gitmail.store.index import WORD
 from gitmail.store.schema import TABLES
 from tests.helpers import START, SettableClock
 from tests.mailboxes import bodies, refused, reopened, still
@@ -310,7 +310,7 @@ def test_every_word_of_a_query_is_one_word_to_the_index() -> None:
     letters = [
         chr(code)
         for code in range(0x110000)
-        if chr(code).isalnum() and _WORD.fullmatch(chr(code))
+        if chr(code).isalnum() and WORD.fullmatch(chr(code))
     ]
     database.executemany(
         "INSERT INTO words (rowid, text) VALUES (?, ?)",
@@ -324,3 +324,11 @@ def test_every_word_of_a_query_is_one_word_to_the_index() -> None:
 
     assert len(letters) > 100_000
     assert [chr(row[0]) for row in cut] == []
+
+
+def test_a_sign_beside_a_word_is_no_part_of_it(builder: Agent, reviewer: Agent) -> None:
+    """Whatever SQLite's tables of Unicode know of the sign (R14)."""
+    send(builder, "Done\N{ROBOT FACE}", "\N{ROCKET}shipped\N{MELTING FACE}")
+
+    assert found(reviewer, "done") == ["Done\N{ROBOT FACE}"]
+    assert len(found(reviewer, "shipped")) == 1

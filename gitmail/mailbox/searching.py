@@ -1,6 +1,5 @@
 """Full-text search: all words, in mail that the caller may see (CAPABILITIES R14)."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -14,13 +13,10 @@ from gitmail.mailbox.values import Item
 from gitmail.records.message import Kind
 from gitmail.records.names import AgentName, parse_agent_name
 from gitmail.records.text import check_length, check_string
-from gitmail.store.index import searchable
+from gitmail.store.index import WORD, searchable
 from gitmail.store.view import View
 
 _KINDS = list(Kind)
-# Letters to Unicode, but not to SQLite, which would find two words in one.
-_NO_LETTERS = "\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3"
-_WORD = re.compile(rf"[^\W_{_NO_LETTERS}]+")
 _EXCERPT_BEFORE, _EXCERPT_LENGTH = 60, 240
 _MOST_WORDS = 32
 _LONGEST = 1000
@@ -71,7 +67,7 @@ def make_search(
             said[key.lower()] = value
         else:
             rest.append(part)
-    words = _WORD.findall(normalize("NFC", " ".join(rest)))
+    words = WORD.findall(normalize("NFC", " ".join(rest)))
     if not words or len(words) > _MOST_WORDS:
         rule = f"1 to {_MOST_WORDS} words, all of which must occur"
         if not rest:
@@ -139,7 +135,7 @@ def _hit(
 def _excerpt(text: str, words: Sequence[str]) -> str:
     """Return the surroundings of the first word found, words between « and »."""
     wanted = {_fold(word) for word in words}
-    spans = [m.span() for m in _WORD.finditer(text) if _fold(m.group()) in wanted]
+    spans = [m.span() for m in WORD.finditer(text) if _fold(m.group()) in wanted]
     start = max(0, spans[0][0] - _EXCERPT_BEFORE) if spans else 0
     end = min(len(text), start + _EXCERPT_LENGTH)
     pieces, position = ["…" if start else ""], start

@@ -4,6 +4,7 @@ It can be deleted at any time. It names the commit it reflects, and nobody reads
 before it has been brought up to the tip (DESIGN 7). Message bodies are not in it.
 """
 
+import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -326,7 +327,7 @@ class Index:
         )
         self._db.execute(
             "INSERT INTO words (rowid, text) VALUES (?, ?)",
-            (n, searchable(message)),
+            (n, " ".join(WORD.findall(searchable(message)))),
         )
 
     def _take_copy(self, copy: BlindCopy, path: str) -> None:
@@ -445,6 +446,12 @@ class _MisplacedError(Exception):
         self.reason = reason
         self.waits_for = waits_for
         self.is_second = is_second
+
+
+# SQLite's tables are old: it takes newer emoji for letters, and some letters for none.
+# So it is handed words, here and where something is looked for.
+_NO_LETTERS = "\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3"
+WORD = re.compile(rf"[^\W_{_NO_LETTERS}]+")
 
 
 def searchable(message: Message) -> str:

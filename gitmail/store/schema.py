@@ -11,7 +11,7 @@ Tables:
     words     full text of subject and body, without the text itself
 """
 
-SCHEMA = 5
+SCHEMA = 6
 """Another number means another index, which is made anew."""
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
