@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 
+try:
+    import pwd
+except ImportError:  # Windows
+    pwd = None
+
 from gitmail import Agent, Mailbox
 from tests.helpers import (
     SettableClock,
@@ -15,9 +20,13 @@ from tests.helpers import (
     make_git_project,
 )
 
-_REAL_HOME = os.path.expanduser("~")  # noqa: PTH111 - a plain text, for the audit hook
+# The one that HOME names, and on systems that have one the user database's.
+_REAL_HOMES = {os.path.expanduser("~")}  # noqa: PTH111 - text, for the audit hook
+if pwd is not None:
+    _REAL_HOMES.add(pwd.getpwuid(os.getuid()).pw_dir)
 _OUT_OF_BOUNDS = tuple(
-    os.path.join(_REAL_HOME, name)  # noqa: PTH118 - as above
+    os.path.join(home, name)  # noqa: PTH118 - as above
+    for home in sorted(_REAL_HOMES)
     for name in (
         ".gitconfig",
         ".git-credentials",
