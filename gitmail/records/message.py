@@ -157,7 +157,7 @@ class Message:
         """The id of the thread's first message, which may be this one."""
         return self.thread or self.id
 
-    @property
+    @cached_property
     def deliveries(self) -> tuple[tuple[AgentName, str], ...]:
         """Each recipient with `to` or `cc`, in the order of the file."""
         # Through a team or all: a copy only where no such address stands in to.
@@ -169,7 +169,7 @@ class Message:
 
         return tuple((name, kind(Address(name))) for name in self.recipients)
 
-    @property
+    @cached_property
     def groups(self) -> tuple[Address, ...]:
         """The addresses in to and cc whose members may all see the message."""
         both = (*self.to, *self.cc)
