@@ -1,4 +1,4 @@
-"""The demonstration, with its real processes (issue: seen working, 3)."""
+"""The demonstration, with its real processes."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""Exit codes, and errors as text and as JSON (issue: command line)."""
+"""Exit codes, and errors as text and as JSON."""
 
 from collections.abc import Callable
 
@@ -228,7 +228,7 @@ def test_the_environment_names_the_agent_where_no_option_does(
 def test_sending_as_nobody_is_refused_with_the_command_that_registers(
     cli: CommandLine,
 ) -> None:
-    """Nothing registers by accident (issue: seen working, 2)."""
+    """Nothing registers by accident."""
     ran = cli("--json", "--as", "newcomer", "send", "--to", "reviewer", "Hello.")
 
     assert (ran.code, ran.error["code"]) == (2, "not_registered")

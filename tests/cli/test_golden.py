@@ -84,7 +84,7 @@ def test_the_help_of_each_command_is_as_it_was_reviewed(
     golden: Callable[[str, str], None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Help is part of the product (issue: command line)."""
+    """Help is part of the product."""
     monkeypatch.setenv("COLUMNS", "80")
     ran = gitmail(*command.split(), "--help")
 

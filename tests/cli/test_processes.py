@@ -45,7 +45,7 @@ def test_the_module_runs_as_a_command(cli: CommandLine) -> None:
 
 
 def test_a_reader_that_stops_early_is_no_error(cli: CommandLine) -> None:
-    """`gitmail log | head` ends quietly (issue: command line)."""
+    """`gitmail log | head` ends quietly."""
     reading, writing = os.pipe()
     os.close(reading)
     with _run(cli, "log", stdout=writing) as process:
