@@ -89,7 +89,8 @@ class Clone:
         git(self.folder, "fetch", "-q", "origin")
         commit = self.commit("origin/gitmail", changes, second=second)
         git(self.folder, "push", "-q", "origin", f"{commit}:{REF}", check=False)
-        if git(self._mailbox, "rev-parse", REF).strip() != commit:
+        # Somebody may have built on it already.
+        if commit not in git(self._mailbox, "rev-list", REF).split():
             self.bring(commit)
         return commit
 

@@ -243,6 +243,21 @@ def test_processes_that_find_a_damaged_index_at_once_agree_on_a_new_one(
         ).fetchall() == [("ok",)]
 
 
+def test_two_that_open_a_new_index_at_once_both_get_it(
+    box: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite says at once that it is locked while the other sets its mode."""
+    delete_index(box)
+    index_file(box).touch()
+    other = sqlite3.connect(index_file(box), isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    monkeypatch.setattr(indexing, "PATIENCE_S", 0.0)
+    monkeypatch.setattr("time.sleep", lambda _: other.close())
+    with Mailbox.open(box) as mailbox:
+        assert texts(mailbox) == BODIES
+        assert mailbox.store._keeper._file is not None
+
+
 def test_a_rebuild_tells_how_far_it_is(
     box: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,6 +3,7 @@
 import logging
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -32,6 +33,7 @@ Progress = Callable[[str, int], None]
 _PROGRESS_STEP = 1000
 _BESIDE = ("-wal", "-shm")
 _OPENINGS = 8
+_PAUSE_S = 0.05
 _REPLACING_S = 10.0
 # Messages before copies before receipts, as the index wants them.
 _ORDER = ("agents", "messages", "copies", "receipts")
@@ -68,7 +70,11 @@ class IndexKeeper:
             try:
                 self._index = self._open()
             except sqlite3.DatabaseError as error:
-                self.recover(error, in_memory=attempt > 0)
+                if _is_busy(error) and attempt + 1 < _OPENINGS:
+                    # Two that open a new file at once: SQLite does not let one wait.
+                    time.sleep(_PAUSE_S)
+                else:
+                    self.recover(error, in_memory=attempt > 0)
             except StorageError as error:
                 self._use_memory(error)
         return self._index or self._use_memory("it is replaced again and again")
