@@ -45,7 +45,7 @@ def contents_made_anew(mailbox: Mailbox) -> dict[str, list[Any]]:
         keeper = mailbox.store._keeper
         kept, keeper._index = keeper._index, Index(None)
         try:
-            keeper.catch_up(view.tip)
+            keeper.catch_up(lambda: view.tip)
             return _contents(view, keeper._index)
         finally:
             keeper._index.close()

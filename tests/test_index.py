@@ -5,6 +5,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -169,6 +170,76 @@ def test_what_is_left_beside_a_deleted_index_is_not_taken_for_its_own(
                 old.agent("builder").send(to="reviewer", body=f"old {number}")
                 assert texts(new) == texts(old)
                 assert contents(new) == contents(old) == contents_made_anew(new)
+
+
+def test_a_new_index_shares_no_memory_with_one_that_was_deleted(box: Path) -> None:
+    """SQLite finds by its name what processes share of a database."""
+    shared = index_file(box).with_name("index.sqlite-shm")
+    with Mailbox.open(box) as old:
+        assert texts(old) == BODIES
+        before = shared.stat().st_ino
+        index_file(box).unlink()
+        with Mailbox.open(box) as new:
+            assert texts(new) == BODIES
+            assert shared.stat().st_ino != before
+
+
+def test_who_comes_second_to_a_damaged_index_takes_the_new_one(box: Path) -> None:
+    """And does not throw it away again."""
+    with Mailbox.open(box) as one, Mailbox.open(box) as two:
+        assert texts(one) == texts(two) == BODIES
+        DAMAGE["cut in the middle"](index_file(box))
+        assert texts(one) == BODIES
+        made = index_file(box).stat().st_ino
+        assert texts(two) == BODIES
+        assert index_file(box).stat().st_ino == made
+        assert two.store._keeper._file == one.store._keeper._file
+
+
+def test_a_commit_that_somebody_else_took_in_first_is_not_taken_in_twice(
+    box: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A reader may be quicker than the writer, and others may write on."""
+    with Mailbox.open(box) as mailbox, Mailbox.open(box) as other:
+        keeper, plain = mailbox.store._keeper, mailbox.store._keeper.note
+        rebuilt = []
+        monkeypatch.setattr(keeper, "_rebuild", lambda *said: rebuilt.append(said))
+
+        def note(*said: Any) -> None:
+            assert texts(other)[-1] == "Sent."
+            plain(*said)
+
+        monkeypatch.setattr(keeper, "note", note)
+        mailbox.agent("builder").send(to="reviewer", body="Sent.")
+        assert texts(mailbox) == [*BODIES, "Sent."]
+        assert contents(other) == contents(mailbox) == contents_made_anew(other)
+    assert rebuilt == []
+    assert caplog.records == []
+
+
+def test_who_is_overtaken_while_catching_up_does_not_begin_anew(
+    box: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Making a large index anew takes seconds, and would set it back."""
+    with Mailbox.open(box) as mailbox, Mailbox.open(box) as other:
+        assert texts(mailbox) == BODIES
+        keeper, plain = mailbox.store._keeper, mailbox.store._keeper.catch_up
+        rebuilt: list[object] = []
+        monkeypatch.setattr(keeper, "_rebuild", lambda *said: rebuilt.append(said))
+
+        with monkeypatch.context() as patch:
+            patch.setattr(other.store._keeper, "note", lambda *_: None)
+            other.agent("builder").send(to="reviewer", body="Sent again.")
+
+        def overtaken(*said: Any) -> None:
+            other.agent("builder").send(to="reviewer", body="Sent by another.")
+            monkeypatch.setattr(keeper, "catch_up", plain)
+            plain(*said)
+
+        monkeypatch.setattr(keeper, "catch_up", overtaken)
+        assert texts(mailbox)[-2:] == ["Sent again.", "Sent by another."]
+        assert contents(mailbox) == contents(other) == contents_made_anew(other)
+    assert rebuilt == []
 
 
 def test_a_folder_in_the_place_of_the_index_is_worked_around(box: Path) -> None:

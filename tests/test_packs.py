@@ -432,6 +432,29 @@ def test_a_damaged_pack_is_left_as_it_is_and_the_others_are_folded(
     assert [record.levelname for record in caplog.records] == ["WARNING"]
 
 
+@needs_git
+def test_a_damaged_pack_of_git_is_left_as_it_is_wherever_the_damage_is(
+    history: History, folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What is copied as it stands is compared with the sums in the index."""
+    grow(history, 20)
+    git(folder, "repack", "-a", "-d", "-q")
+    (by_git,) = packs(folder)
+    grow(history, 3, seed=1)
+    file = folder / f"{by_git}.pack"
+    file.chmod(0o644)
+    sound = file.read_bytes()
+    for place in range(14, len(sound) - 20, len(sound) // 40):
+        data = bytearray(sound)
+        data[place] ^= 0x01
+        file.write_bytes(data)
+        caplog.clear()
+        contents = dict(folding._readable(folder, sorted(packs(folder))))
+        assert by_git not in contents
+        assert len(contents) == 3
+        assert len(caplog.records) == 1
+
+
 def test_damage_that_shows_late_stops_the_folding(
     history: History, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

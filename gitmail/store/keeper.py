@@ -155,12 +155,13 @@ class IndexKeeper:
             return False
         return True
 
-    def catch_up(self, tip: CommitId) -> None:
+    def catch_up(self, read_tip: Callable[[], CommitId | None]) -> None:
         """Bring the index to the tip."""
         index = self.index()
         with index.writing():
-            at = index.commit
-            if at == tip:
+            # Read here, for others may have taken in what came since the last look.
+            tip, at = read_tip(), index.commit
+            if tip is None or at == tip:
                 return
             try:
                 if at is None or not self._advance(index, at, tip):

@@ -221,19 +221,19 @@ class Store:
                 self._folding = thread
 
     def _ask(self, ask: Callable[[View], T]) -> T:
-        self._roll_forward()
         while True:
+            tip = self.branch.read()
+            if tip is None:
+                raise CorruptMailboxError(_NO_BRANCH, str(self.root))
+            self._roll_forward(tip)
             index = self._keeper.index()
             index.execute("BEGIN")
             try:
-                tip = self.branch.read()
-                if tip is None:
-                    raise CorruptMailboxError(_NO_BRANCH, str(self.root))
                 if index.commit == tip:
                     return ask(self._view(tip))
             finally:
                 self._keeper.end_reading()
-            self._keeper.catch_up(tip)
+            self._keeper.catch_up(self.branch.read)
 
     def _view(self, tip: CommitId) -> View:
         tree = self._repository.commit(tip).tree
@@ -257,10 +257,9 @@ class Store:
             self._messages,
         )
 
-    def _roll_forward(self) -> None:
+    def _roll_forward(self, tip: CommitId) -> None:
         """Bring the files on disk to the tip, unless a writer is at work."""
-        tip = self.branch.read()
-        if tip is None or self._files.shown() == tip:
+        if self._files.shown() == tip:
             return
         try:
             if not self._lock.take():

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 
 from gitmail import Mailbox
-from tests.helpers import git, make_bare_bones_project
+from tests.helpers import (
+    files_in_tip,
+    files_on_disk,
+    git,
+    make_bare_bones_project,
+)
 from tests.processes import Child, assert_sound, make_mailbox, needs_git
 
 pytestmark = [
@@ -79,6 +84,8 @@ def test_a_killed_send_is_wholly_there_or_not_at_all(
             shown = [_after(mailbox, name, before) for name in ("reviewer", "lead")]
             assert shown in ([[], []], [[f"trial {step}"], [f"trial {step}"]])
             assert shown[0] or is_killed
+            # Whoever only reads finishes what was begun on the disk.
+            assert files_on_disk(box) == files_in_tip(box)
         _assert_works(box)
     assert_sound(box)  # what a kill damages stays damaged
 
