@@ -1,6 +1,9 @@
 """The branch: reading it and moving it by compare-and-set (DESIGN 6)."""
 
+import gc
 import os
+import subprocess
+import sys
 import threading
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +17,7 @@ from gitmail.errors import (
     ReadOnlyError,
     RefLockedError,
 )
-from gitmail.store import refs
+from gitmail.store import refs, slots
 from gitmail.store.creation import create_repository
 from gitmail.store.refs import REF, Branch
 from tests.helpers import git
@@ -130,35 +133,145 @@ def test_a_lock_that_is_released_while_we_wait_is_taken(
     assert branch.move(None, ONE)
 
 
-@pytest.mark.parametrize("slot", [0, 1])
+def own_slots(git_dir: Path) -> list[Path]:
+    """Return the slots of this process."""
+    return sorted((git_dir / "gitmail").glob(f"ref-*-{os.getpid()}-*"))
+
+
+def slot_of(
+    git_dir: Path, *, host: str = slots._host(), pid: int, instance: str
+) -> Path:
+    """Make a slot of another process."""
+    slot = git_dir / "gitmail" / f"ref-{host}-{pid}-{instance}-0a"
+    slot.write_text(f"{THREE}\n", "ascii")
+    return slot
+
+
+@pytest.fixture(name="dead")
+def _dead() -> int:
+    """Return the id of a process that is no more."""
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    return process.pid
+
+
 def test_the_lock_of_a_killed_writer_is_taken_away(
-    branch: Branch, git_dir: Path, slot: int
+    branch: Branch, git_dir: Path, dead: int
 ) -> None:
-    """It is another name for one of gitmail's own files, as git's lock never is."""
+    """It is another name for a slot of a process that is no more, and that goes too."""
+    slot = slot_of(git_dir, pid=dead, instance="0123")
+    os.link(slot, git_dir / f"{REF}.lock")
+    assert branch.move(None, ONE)
+    assert branch.read() == ONE
+    assert locks(git_dir) == []
+    assert Branch(git_dir, git_dir / "gitmail").move(ONE, TWO)
+    assert not slot.exists()
+
+
+def test_the_lock_of_an_earlier_process_with_our_number_is_taken_away(
+    branch: Branch, git_dir: Path
+) -> None:
+    """In a container the first process has the same number each time."""
+    slot = slot_of(git_dir, pid=os.getpid(), instance="0123")
+    os.link(slot, git_dir / f"{REF}.lock")
+    assert branch.move(None, ONE)
+
+
+@pytest.mark.parametrize("who", ["another process", "another host"])
+def test_the_lock_of_a_living_writer_is_waited_for(
+    branch: Branch, git_dir: Path, monkeypatch: pytest.MonkeyPatch, who: str
+) -> None:
+    """Even if it holds no writer lock, as where that does not work."""
+    monkeypatch.setattr(refs, "_PATIENCE_S", 0.02)
+    host = slots._host() if who == "another process" else "12345678"
+    slot = slot_of(git_dir, host=host, pid=os.getppid(), instance="0123")
+    lock = git_dir / f"{REF}.lock"
+    os.link(slot, lock)
+    with pytest.raises(RefLockedError):
+        branch.move(None, ONE)
+    assert lock.samefile(slot)
+    assert lock.read_text("ascii") == f"{THREE}\n"
+
+    # Nobody holds it for so long: the number was given to somebody else.
+    monkeypatch.setattr(slots, "_LONGEST_S", -1)
+    assert branch.move(None, ONE)
+    assert slot.exists()
+
+
+def test_slots_are_removed_with_their_branch(git_dir: Path) -> None:
+    """And those that nobody closed with their process."""
+    closed, forgotten = (Branch(git_dir, git_dir / "gitmail") for _ in range(2))
+    assert closed.move(None, ONE)
+    assert closed.move(ONE, TWO)
+    assert forgotten.move(TWO, THREE)
+    assert len(own_slots(git_dir)) == 3
+    closed.close()
+    assert len(own_slots(git_dir)) == 1
+    del forgotten
+    gc.collect()
+    assert own_slots(git_dir) == []
+    assert Branch(git_dir, git_dir / "gitmail").read() == THREE
+
+
+@pytest.mark.parametrize("is_closed", [True, False], ids=["closed", "goes on"])
+def test_a_lock_that_could_not_be_removed_holds_nobody_up(
+    branch: Branch, git_dir: Path, monkeypatch: pytest.MonkeyPatch, *, is_closed: bool
+) -> None:
+    """A disk that became read-only kept it; without its slot it looks like git's."""
     assert branch.move(None, ONE)
     assert branch.move(ONE, TWO)
-    os.link(git_dir / "gitmail" / f"ref.{slot}", git_dir / f"{REF}.lock")
+
+    def fail(*_: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", fail)
+        patch.setattr(os, "unlink", fail)
+        with pytest.raises(ReadOnlyError):
+            branch.move(TWO, THREE)
+    assert len(locks(git_dir)) == 1
+    if is_closed:
+        branch.close()
+        assert locks(git_dir) == []
+        branch = Branch(git_dir, git_dir / "gitmail")
     assert branch.move(TWO, THREE)
-    assert branch.read() == THREE
     assert locks(git_dir) == []
 
 
+def test_who_slept_for_so_long_that_the_lock_was_taken_away_moves_nothing(
+    branch: Branch, git_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock that is there now is another's."""
+    lock = git_dir / f"{REF}.lock"
+    plain = refs._write
+
+    def write(slot: str, data: bytes) -> None:
+        plain(slot, data)
+        lock.unlink()
+        lock.write_text(f"{TWO}\n", "ascii")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(refs, "_write", write)
+        with pytest.raises(RefLockedError):
+            branch.move(None, ONE)
+    assert branch.read() is None
+    assert lock.read_text("ascii") == f"{TWO}\n"
+    lock.unlink()
+    assert branch.move(None, ONE)
+
+
 @pytest.mark.parametrize("left", ["", "2" * 20, "2" * 40 + "\n" + "x" * 2000])
-def test_what_a_killed_writer_left_half_written_is_never_read(
+def test_what_was_left_half_written_is_never_read(
     branch: Branch, git_dir: Path, left: str
 ) -> None:
-    """It wrote into a file that was not the branch yet."""
+    """It stands in a file that is not the branch yet."""
     assert branch.move(None, ONE)
-    for slot in (git_dir / "gitmail").glob("ref.*"):
-        if not slot.samefile(git_dir / REF):
-            slot.write_text(left, "ascii")
-    for slot in range(2):
-        other = git_dir / "gitmail" / f"ref.{slot}"
-        if not other.exists():
-            other.write_text(left, "ascii")
-    assert branch.read() == ONE
     assert branch.move(ONE, TWO)
+    (slot,) = (s for s in own_slots(git_dir) if not s.samefile(git_dir / REF))
+    slot.write_text(left, "ascii")
     assert branch.read() == TWO
+    assert branch.move(TWO, THREE)
+    assert branch.read() == THREE
 
 
 @posix_only
@@ -167,7 +280,7 @@ def test_a_copy_with_hard_links_keeps_its_branch(branch: Branch, git_dir: Path) 
     assert branch.move(None, ONE)
     assert branch.move(ONE, TWO)
     kept = {}
-    for file in (git_dir / REF, *(git_dir / "gitmail").glob("ref.*")):
+    for file in (git_dir / REF, *own_slots(git_dir)):
         copy = git_dir / f"copy of {file.name}"
         os.link(file, copy)
         kept[copy] = copy.read_bytes()

@@ -1,13 +1,8 @@
 """The branch: read it, and move it by compare-and-set as git's own programs do.
 
-Git locks a ref by creating `<ref>.lock` and publishes by renaming it. Ours is a hard
-link to one of two slots, files of gitmail's own that take turns. So the lock that a
-killed writer left can be told from one that a running git holds, and is taken away by
-the next writer. And no commit makes or frees a file: where that was done many times in
-the last seconds, ext4 takes 0.2 to 3 ms for it, and 0.03 ms so.
-
-A slot is written in place, so never one that has a second name: that would change the
-branch itself, or a copy that somebody made of the mailbox with hard links.
+Git locks a ref by creating `<ref>.lock` and publishes by renaming it; ours is a hard
+link to a slot. What is right rests on that lock alone, for the writer lock does not
+work on every file system; it only helps to tell what a killed writer left behind.
 """
 
 import os
@@ -24,10 +19,10 @@ from gitmail.store.disk import (
     translation,
     write_all,
 )
+from gitmail.store.slots import Slots
 
 BRANCH = "gitmail"
 REF = f"refs/heads/{BRANCH}"
-_SIZE = 41  # of a commit id and a line end, which replace one another in place
 _PATIENCE_S = 2.0
 _PAUSE_S = 0.005
 
@@ -47,7 +42,8 @@ class Branch:
         self._heads = str((git_dir / REF).parent)
         self._lock = f"{self._ref}.lock"
         self._packed = str(git_dir / "packed-refs")
-        self._slots = (str(local_dir / "ref.0"), str(local_dir / "ref.1"))
+        self._slots = Slots(str(local_dir), self._ref, self._lock)
+        self.close = self._slots.close
 
     @property
     def watched(self) -> tuple[Path, Path]:
@@ -82,15 +78,18 @@ class Branch:
             DiskError: Nothing was changed, unless the reason says that it may have.
         """
         with translated(self._ref):
-            slot = self._free_slot()
+            slot = self._slots.free()
             self._acquire(slot)
             try:
                 if self.read() != old:
                     return False
                 _write(slot, f"{new}\n".encode())
+                if not self._slots.is_locked_by(slot):  # we slept for too long
+                    raise RefLockedError(self._lock)
                 replace(self._lock, self._ref)  # the moment it happened
             finally:
-                self._drop_own_lock()
+                if self._slots.is_locked_by(slot):
+                    remove_quietly(self._lock)
         try:
             flush_folder(self._heads)
         except OSError as error:
@@ -124,19 +123,6 @@ class Branch:
         found = (line.split(" ", 1)[0] for line in lines if line.endswith(f" {REF}"))
         return next(found, None)
 
-    def _free_slot(self) -> str:
-        """Return a slot that has no other name; the other one may be the ref."""
-        self._drop_own_lock()  # a killed writer's: we hold the writer lock
-        for slot in self._slots:
-            found = _stat(slot)
-            if found and found.st_nlink == 1 and found.st_size <= _SIZE:
-                return slot
-        ref = _stat(self._ref)
-        slot = next(s for s in self._slots if not _is_same(_stat(s), ref))
-        remove_quietly(slot)
-        _write(slot, b"")
-        return slot
-
     def _acquire(self, slot: str) -> None:
         deadline = time.monotonic() + _PATIENCE_S
         while True:
@@ -145,32 +131,18 @@ class Branch:
             except FileNotFoundError:
                 os.makedirs(self._heads, exist_ok=True)
             except FileExistsError:
-                pass
+                if self._slots.is_left_behind(slot):
+                    remove_quietly(self._lock)
+                    continue
             else:
                 return
             if time.monotonic() > deadline:
                 raise RefLockedError(self._lock)
             time.sleep(_PAUSE_S)
 
-    def _drop_own_lock(self) -> None:
-        lock = _stat(self._lock)
-        if lock and any(_is_same(_stat(slot), lock) for slot in self._slots):
-            remove_quietly(self._lock)
-
-
-def _stat(path: str) -> os.stat_result | None:
-    try:
-        return os.stat(path)
-    except FileNotFoundError:
-        return None
-
-
-def _is_same(a: os.stat_result | None, b: os.stat_result | None) -> bool:
-    return bool(a and b and os.path.samestat(a, b))
-
 
 def _write(slot: str, data: bytes) -> None:
-    handle = os.open(slot, os.O_WRONLY | os.O_CREAT, 0o644)
+    handle = os.open(slot, os.O_WRONLY)
     try:
         write_all(handle, data)
         os.fsync(handle)

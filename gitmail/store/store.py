@@ -91,6 +91,7 @@ class Store:
         with self._mutex:
             self._keeper.close()
             self._repository.close()
+            self.branch.close()
 
     def read(self, ask: Callable[[View], T]) -> T:
         """Return what the function makes of the mailbox at its tip.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gitmail import Mailbox
+from gitmail.errors import BusyError
 
 
 def send(mailbox: str, name: str, count: str, how: str) -> None:
@@ -26,6 +27,24 @@ def send(mailbox: str, name: str, count: str, how: str) -> None:
                 body = f"{name} {number}"
                 sent = opened.agent("builder").send(to="reviewer", body=body)
             ids.append(sent.message.id)
+        say(ids)
+
+
+def send_unlocked(mailbox: str, name: str, count: str) -> None:
+    """Send as on a file system whose locks everybody gets at once."""
+    from gitmail.store.lock import Lock  # noqa: PLC0415 - only here
+
+    Lock.take = lambda *_: True  # type: ignore[method-assign]
+    Lock.free = lambda *_: None  # type: ignore[method-assign]
+    with Mailbox.open(mailbox, folds=False) as box:
+        agent = box.agent("builder")
+        wait_for_go()
+        ids = []
+        for number in range(int(count)):
+            while len(ids) == number:
+                with suppress(BusyError):  # it says that nothing was changed
+                    sent = agent.send(to="reviewer", body=f"{name} {number}")
+                    ids.append(sent.message.id)
         say(ids)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from gitmail import Mailbox
 from tests.helpers import git
+from tests.indexes import contents, contents_made_anew
 from tests.processes import (
     assert_sound,
     children,
@@ -75,6 +76,26 @@ def _everything(mailbox: Mailbox) -> list:
         cursor = page.cursor
         if not page.has_more:
             return items
+
+
+def test_nothing_is_lost_where_the_writer_lock_does_not_work(box: Path) -> None:
+    """What is right rests on the compare-and-set alone (DESIGN 6)."""
+    calls = [(f"{CHILDREN}:send_unlocked", box, name, 15) for name in range(3)]
+    with children(*calls) as senders:
+        release(senders)
+        ids = [sender.answer() for sender in senders]
+        for sender in senders:
+            sender.finish()
+
+    with Mailbox.open(box) as mailbox:
+        found = _everything(mailbox)
+        assert sorted(item.id for item in found) == sorted(chain(*ids))
+        assert len({item.message.body for item in found}) == 45
+        assert contents(mailbox) == contents_made_anew(mailbox)
+        mailbox.agent("builder").send(to="reviewer", body="It works.")
+    # The copies on the disk may lag; what is true is in git.
+    assert git(box, "fsck", "--strict", "--full", "--no-dangling") == ""
+    assert git(box, "rev-list", "--count", "gitmail").strip() == "49"
 
 
 def test_each_message_is_taken_by_exactly_one_process(box: Path) -> None:
