@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from gitmail import Agent, Mailbox
+from gitmail import watch as watching
 from gitmail.errors import (
     InvalidArgumentError,
     InvalidNameError,
@@ -711,3 +712,26 @@ def test_what_was_acknowledged_costs_a_poll_nothing(
 
     assert len(plans) == 3
     assert all("INDEX mail_pending" in plan[0] for plan in plans)
+
+
+def test_a_stop_between_two_looks_ends_the_wait(
+    mailbox: Mailbox, reviewer: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However it falls in with the looks, no rescan has to come first (R11)."""
+    monkeypatch.setattr(watching, "RESCAN_S", LONG_S)
+
+    class StopAfterTheQuestion(threading.Event):
+        def is_set(self) -> bool:
+            was_set = super().is_set()
+            self.set()
+            mailbox.wake()
+            return was_set
+
+    stop = StopAfterTheQuestion()
+    waiter = threading.Thread(
+        target=reviewer.wait, args=(LONG_S,), kwargs={"stop": stop}, daemon=True
+    )
+    waiter.start()
+    waiter.join(10)
+
+    assert not waiter.is_alive()

@@ -249,8 +249,11 @@ class Agent:
     ) -> Page:
         watch = self._mailbox.watch
         with watch.armed():
-            while not (stop and stop.is_set()):
+            while True:
+                # Before each look: what comes from here on ends the sleep below.
                 position = watch.position()
+                if stop and stop.is_set():
+                    break
                 page = self._peek(query, ack=ack, stop=stop)
                 left = deadline - time.monotonic()
                 if page.items or left <= 0:
