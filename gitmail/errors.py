@@ -8,11 +8,12 @@ GitmailError                  never raised itself
 |  |- NotRegisteredError      |- UnknownRecipientError |- RetiredRecipientError
 |  |- NoRecipientsError       |- FanoutTooLargeError   '- MailboxClosedError
 |- NotFoundError              look elsewhere                                 exit 1
-|  |- MailboxNotFoundError    |- AgentNotFoundError    |- MessageNotFoundError
-|  '- RoomNotFoundError
+|  |- MailboxNotFoundError    |- AgentNotFoundError    |- RoomNotFoundError
+|  '- RecordNotFoundError: MessageNotFoundError, MemoryNotFoundError
 |- ConflictError              decide                                         exit 1
 |  |- RequestConflictError    |- NameInUseError        |- NotParticipantError
-|  '- FolderInUseError
+|  |- StaleRevisionError      |- AlreadyInForceError   |- TooManyMatchesError
+|  |- QuarantinedError        '- FolderInUseError
 |- BusyError                  try again, nothing was changed                 exit 4
 |  |- LockTimeoutError        |- RefLockedError        '- StaleWriteError
 '- StorageError               repair, make room or upgrade                   exit 1
@@ -25,7 +26,7 @@ nothing of gitmail.
 """
 
 import reprlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 INTERRUPTED_EXIT = 130
@@ -123,14 +124,15 @@ class InvalidTextError(InvalidInputError):
 
 
 class BlankBodyError(InvalidInputError):
-    """A message has no text."""
+    """A message or a record of memory has no text."""
 
     code = "blank_body"
 
-    def __init__(self) -> None:
+    def __init__(self, field: str = "body") -> None:
         super().__init__(
-            "The body is blank: a message needs text",
-            "Pass the text as an argument, with --body-file, or on standard input",
+            f"The {field} is blank: it needs text",
+            "Pass the text as an argument, or as - on standard input",
+            field=field,
         )
 
 
@@ -139,10 +141,11 @@ class BodyTooLargeError(InvalidInputError):
 
     code = "body_too_large"
 
-    def __init__(self, size_bytes: int, limit_bytes: int) -> None:
+    def __init__(self, size_bytes: int, limit_bytes: int, field: str = "body") -> None:
         super().__init__(
-            f"The body has {size_bytes} UTF-8 bytes, the limit is {limit_bytes}",
-            "Put the text in a file of the project and send its path",
+            f"The {field} has {size_bytes} UTF-8 bytes, the limit is {limit_bytes}",
+            "Put the text in a file of the project and pass its path",
+            field=field,
             size_bytes=size_bytes,
             limit_bytes=limit_bytes,
         )
@@ -167,16 +170,18 @@ class InvalidFileError(InvalidInputError):
 
 
 class AmbiguousIdError(InvalidInputError):
-    """An id prefix fits several messages."""
+    """What should name one record fits several."""
 
     code = "ambiguous_id"
 
-    def __init__(self, prefix: str, matches: Sequence[str]) -> None:
+    def __init__(
+        self, given: str, matches: Sequence[str], what: str = "messages"
+    ) -> None:
         super().__init__(
-            f"The prefix {prefix} fits {len(matches)} messages: {', '.join(matches)}",
-            "Use one of these longer prefixes",
-            prefix=prefix,
-            matches=list(matches),
+            f"{quoted(given)} fits {len(matches)} {what}: {_listed(matches)}",
+            "Use one of these ids",
+            given=_shorten(given),
+            matches=list(matches[:_MOST_LISTED]),
         )
         self.matches = list(matches)
 
@@ -324,16 +329,35 @@ class AgentNotFoundError(NotFoundError):
         )
 
 
-class MessageNotFoundError(NotFoundError):
-    """No message with that id is there for the caller to see."""
+class RecordNotFoundError(NotFoundError):
+    """There is no such record, or none for the caller to see."""
 
     code = "not_found"
+
+
+class MessageNotFoundError(RecordNotFoundError):
+    """No message with that id is there for the caller to see."""
 
     def __init__(self, message: str) -> None:
         super().__init__(
             f"There is no message {_shorten(message)} that you sent or may read",
             "Find ids with: gitmail history",
             id=_shorten(message),
+        )
+
+
+class MemoryNotFoundError(RecordNotFoundError):
+    """Memory has, or had, nothing by that name."""
+
+    def __init__(self, what: str, name: str, similar: Sequence[str] = ()) -> None:
+        # The message holds no text of others, for it is shown to models as it is.
+        near = f"Near are: {', '.join(map(quoted, similar))}. " if similar else ""
+        super().__init__(
+            f"There is no {what} {quoted(name)}",
+            f"{near}Look with: gitmail memory list, or memory search WORDS --retired",
+            what=what,
+            name=_shorten(name),
+            similar=[_shorten(each) for each in similar],
         )
 
 
@@ -368,6 +392,73 @@ class RequestConflictError(ConflictError):
             request_id=request_id,
             id=message,
             fields=list(fields),
+        )
+
+
+class StaleRevisionError(ConflictError):
+    """What is in force is not the revision that the caller expected."""
+
+    code = "stale_revision"
+
+    def __init__(
+        self, name: str, expected: str, in_force: Mapping[str, str] | None
+    ) -> None:
+        """Take what is in force: revision, value, set_by and set_at."""
+        now = "nothing is in force"
+        if in_force:
+            now = f"{in_force['set_by']} has set revision {in_force['revision'][:12]}"
+        super().__init__(
+            f"{name} was not set: expected was {quoted(expected)}, but {now}",
+            "Look at what is in force now, and pass its revision as expected",
+            name=name,
+            expected=_shorten(expected),
+            in_force=dict(in_force) if in_force else None,
+        )
+
+
+class AlreadyInForceError(ConflictError):
+    """Nothing can be restored where a value is in force."""
+
+    code = "already_in_force"
+
+    def __init__(self, name: str, revision: str, hint: str) -> None:
+        super().__init__(
+            f"{name} is in force, as revision {revision[:12]}; nothing was restored",
+            hint,
+            name=name,
+            revision=revision,
+        )
+
+
+class TooManyMatchesError(ConflictError):
+    """More notes would be forgotten than without confirmation may be."""
+
+    code = "too_many_matches"
+
+    def __init__(
+        self, count: int, limit: int, sample: Sequence[Mapping[str, str]]
+    ) -> None:
+        """Take revision and value of some of the notes."""
+        super().__init__(
+            f"Nothing was forgotten, for {count} notes fit, more than {limit}",
+            "Say more exactly which, or pass confirm to forget all of them",
+            count=count,
+            limit=limit,
+            sample=[dict(each) for each in sample],
+        )
+
+
+class QuarantinedError(ConflictError):
+    """A file is not what it should be, so nothing may replace it."""
+
+    code = "quarantined"
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(
+            f"{path} cannot be read, and so it is not replaced",
+            "See why with: gitmail status; put it right in a clone and push that",
+            path=path,
+            reason=_shorten(reason, 200),
         )
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from gitmail.records.message import Message
 from gitmail.records.names import Address, AgentName, MessageId
+from gitmail.records.keys import slugify
 from gitmail.records.paths import (
     Family,
     Place,
@@ -15,7 +16,6 @@ from gitmail.records.paths import (
     parse_path,
     profile_path,
     receipt_path,
-    slugify,
 )
 from gitmail.records.receipt import BlindCopy, Receipt, Stage
 

@@ -17,6 +17,7 @@ from gitmail.mailbox import (
     sending,
 )
 from gitmail.mailbox.draft import Draft, Names, make_draft, numbered
+from gitmail.mailbox.memory import Memory
 from gitmail.mailbox.receiving import DEFAULT_LIMIT, Query, make_query
 from gitmail.mailbox.values import (
     Acked,
@@ -46,6 +47,11 @@ class Agent:
     def __init__(self, mailbox: "Mailbox", name: AgentName) -> None:
         self._mailbox = mailbox
         self.name = name
+
+    @property
+    def memory(self) -> Memory:
+        """The memory of the project, as this agent uses it."""
+        return Memory(self._mailbox, self.name)
 
     def send(
         self,

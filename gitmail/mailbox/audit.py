@@ -10,6 +10,7 @@ from gitmail.mailbox.checks import choice, number
 from gitmail.mailbox.lookup import members, own_names
 from gitmail.mailbox.values import LogEntry
 from gitmail.records.names import AgentName, CommitId, is_hex, similar_names
+from gitmail.records.paths import MEMORY
 from gitmail.records.text import check_line, check_string
 from gitmail.store.index import Role
 from gitmail.store.refs import BRANCH
@@ -22,6 +23,8 @@ GITMAIL = "gitmail"
 OPERATIONS = (
     *("init", "register", "retire", "unretire"),
     *("send", "reply", "read", "ack"),
+    *("memory-add", "memory-set", "memory-supersede"),
+    *("memory-forget", "memory-retire", "memory-restore"),
 )
 _LONGEST_NAME = 200
 _RANGE = re.compile(r"(?:(?P<stop>[^.\s]*)(?P<dots>\.\.))?(?P<start>[^.\s]*)")
@@ -63,12 +66,12 @@ def log(
         entry = _entry(commit)
         if agent and entry.agent.lower() != agent:
             continue
-        if operation and entry.operation != operation:
+        if operation and operation not in commit.trailers("Gitmail-Op"):
             continue
         if below and not view.repository.touches(commit, below):
             continue
         seen = _as_seen(view, viewer, entry)
-        if below and seen != entry:
+        if below and seen != entry and not _is_memory(below):
             continue  # the path would tell what the entry does not
         found.append(seen)
         if len(found) == limit:
@@ -85,7 +88,13 @@ def _as_seen(view: View, viewer: AgentName | None, entry: LogEntry) -> LogEntry:
     shown = tuple(m for m in entry.messages if _may_know(view, viewer, entry.agent, m))
     if len(shown) == len(entry.messages):
         return entry
-    return replace(entry, subject="", messages=shown)
+    # What is done to memory is everybody's; which mail it acknowledges is not.
+    is_memory = (entry.operation or "").startswith("memory-")
+    return replace(entry, subject=entry.subject if is_memory else "", messages=shown)
+
+
+def _is_memory(path: str) -> bool:
+    return path == MEMORY or path.startswith(f"{MEMORY}/")
 
 
 def _may_know(view: View, viewer: AgentName, actor: str, message: str) -> bool:

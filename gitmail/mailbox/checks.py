@@ -58,6 +58,21 @@ def seconds(field: str, value: float, most: float) -> float:
     return value
 
 
+def fraction(field: str, value: object) -> float | None:
+    """Return the value if it is a number from 0 to 1; None for None.
+
+    Raises:
+        InvalidArgumentError: It is not.
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidArgumentError(field, value, "a number from 0 to 1")
+    if 0 <= value <= 1:
+        return float(value)
+    raise InvalidArgumentError(field, value, "a number from 0 to 1")
+
+
 def texts(field: str, value: object, most: int) -> list[str]:
     """Return the texts of a list, or of a text with commas.
 

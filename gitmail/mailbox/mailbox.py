@@ -322,7 +322,7 @@ class Mailbox:
         Args:
             viewer: The agent that looks: subjects and ids of mail that it may not see
                 are left out. None leaves out nothing, as `git log` does.
-            op: Such as send, reply, ack, read, register or retire.
+            op: Such as send, ack, register or memory-set.
             path: Only what changed this file, or something below this folder.
             range: A commit, or `A..B` for what B has and A has not.
 

@@ -13,8 +13,9 @@ from gitmail.mailbox.values import Item
 from gitmail.records.message import Kind
 from gitmail.records.names import AgentName, parse_agent_name
 from gitmail.records.text import check_length, check_string
-from gitmail.store.index import WORD, searchable
+from gitmail.store.index import searchable
 from gitmail.store.view import View
+from gitmail.store.words import WORD
 
 _KINDS = list(Kind)
 _EXCERPT_BEFORE, _EXCERPT_LENGTH = 60, 240
@@ -61,26 +62,42 @@ def make_search(
     """
     said = {"from": sender, "to": recipient, "kind": kind}
     rest = []
-    for part in check_length("query", check_string("query", query), _LONGEST).split():
+    for part in check_string("query", query).split():
         key, colon, value = part.partition(":")
         if colon and value and key.lower() in said:
             said[key.lower()] = value
         else:
             rest.append(part)
-    words = WORD.findall(normalize("NFC", " ".join(rest)))
-    if not words or len(words) > _MOST_WORDS:
-        rule = f"1 to {_MOST_WORDS} words, all of which must occur"
-        if not rest:
-            rule = "from:, to: and kind: need a word beside them"
+    if query.strip() and not rest:
+        rule = "from:, to: and kind: need a word beside them"
         raise InvalidArgumentError("query", query, rule)
     return Search(
-        words=tuple(words),
+        words=parse_words(" ".join(rest)),
         sender=parse_agent_name(said["from"]) if said["from"] is not None else None,
         recipient=parse_agent_name(said["to"]) if said["to"] is not None else None,
         kind=choice("kind", Kind, said["kind"]),
         order=choice("order", Order, order) or Order.RECENT,
         limit=check_limit(limit),
     )
+
+
+def parse_words(query: object) -> tuple[str, ...]:
+    """Return the words of a query, all of which must occur.
+
+    Raises:
+        InvalidArgumentError: There are none, or too many, or it is no text.
+    """
+    text = check_length("query", check_string("query", query), _LONGEST)
+    words = WORD.findall(normalize("NFC", text))
+    if not words or len(words) > _MOST_WORDS:
+        rule = f"1 to {_MOST_WORDS} words, all of which must occur"
+        raise InvalidArgumentError("query", query, rule)
+    return tuple(words)
+
+
+def match_all(words: Sequence[str]) -> str:
+    """Return the expression of the full-text index that asks for all words."""
+    return " AND ".join(f'"{word}"' for word in words)
 
 
 def search(view: View, caller: AgentName, wanted: Search) -> list[Item]:
@@ -92,8 +109,7 @@ def search(view: View, caller: AgentName, wanted: Search) -> list[Item]:
         " WHERE words MATCH ? AND EXISTS (SELECT 1 FROM mail s WHERE s.date = m.date"
         f" AND s.n = m.n AND s.who IN ({marks}))"
     )
-    match = " AND ".join(f'"{word}"' for word in wanted.words)
-    values: list[object] = [match, *names]
+    values: list[object] = [match_all(wanted.words), *names]
     if wanted.sender:
         sql += " AND m.sender = ?"
         values.append(number_of(view, wanted.sender))
@@ -129,10 +145,10 @@ def _hit(
         (n, *names),
     ).fetchall()
     found = item(view, caller, merged(rows, names[0])[0])
-    return replace(found, excerpt=_excerpt(searchable(found.message), words))
+    return replace(found, excerpt=excerpt(searchable(found.message), words))
 
 
-def _excerpt(text: str, words: Sequence[str]) -> str:
+def excerpt(text: str, words: Sequence[str]) -> str:
     """Return the surroundings of the first word found, words between « and »."""
     wanted = {_fold(word) for word in words}
     spans = [m.span() for m in WORD.finditer(text) if _fold(m.group()) in wanted]

@@ -1,5 +1,6 @@
 """From header values to typed values, key by key; pure."""
 
+import re
 from collections.abc import Callable, Collection
 from datetime import datetime
 from typing import NoReturn, TypeVar
@@ -12,6 +13,7 @@ from gitmail.records.times import parse_time
 
 T = TypeVar("T", bound=str)
 _LONGEST_NUMBER = 12
+_FRACTION = re.compile(r"0(\.\d{1,3})?|1(\.0{1,3})?", re.ASCII)
 
 
 class FieldReader:
@@ -101,6 +103,22 @@ class FieldReader:
         if not (value.isascii() and value.isdigit() and len(value) <= _LONGEST_NUMBER):
             self.refuse(key, "is no whole number")
         return int(value)
+
+    def fraction(self, key: str) -> float | None:
+        """Return the number from 0 to 1 of a key, None where it is absent."""
+        value = self.text(key)
+        if value is None:
+            return None
+        if not _FRACTION.fullmatch(value):
+            self.refuse(key, "is no number from 0 to 1 with up to 3 decimals")
+        return float(value)
+
+    def object_ids(self, key: str) -> tuple[str, ...]:
+        """Return the git ids of a list, none of them twice."""
+        found = self.names(key, str)
+        if not all(map(is_hex, found)):
+            self.refuse(key, "holds what is no id of 40 hex digits")
+        return found
 
     def object_id(self, key: str) -> str | None:
         """Return the git id of a key, None where it is absent."""

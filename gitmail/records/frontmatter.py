@@ -14,7 +14,7 @@ from gitmail.errors import InvalidArgumentError, InvalidFileError
 from gitmail.records.header import HEADER_LIMIT_BYTES, Header
 from gitmail.records.times import format_time
 
-Field = str | bool | int | datetime | Sequence[str] | Mapping[str, str] | None
+Field = str | bool | float | datetime | Sequence[str] | Mapping[str, str] | None
 """What a header key is written from; None, False and empty are left out."""
 
 _OPENING = re.compile(r"---[ \t]*(\r?\n)")

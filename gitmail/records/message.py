@@ -222,20 +222,20 @@ def parse_message(data: bytes) -> Message:
     return message
 
 
-def check_body(body: str, limit_bytes: int) -> str:
-    """Return the body, or refuse what no message may carry (CAPABILITIES M1).
+def check_body(body: str, limit_bytes: int, field: str = "body") -> str:
+    """Return the text, or refuse what no record may carry (CAPABILITIES M1).
 
     Raises:
         BlankBodyError: There is nothing but white space.
         BodyTooLargeError: It has more UTF-8 bytes than the limit.
         InvalidTextError: It holds NUL or a lone surrogate.
     """
-    check_text("body", body)
+    check_text(field, body)
     if not body.strip():
-        raise BlankBodyError
+        raise BlankBodyError(field)
     size_bytes = len(body.encode())
     if size_bytes > limit_bytes:
-        raise BodyTooLargeError(size_bytes, limit_bytes)
+        raise BodyTooLargeError(size_bytes, limit_bytes, field)
     return body
 
 

@@ -88,15 +88,15 @@ def parse_room(text: str) -> str:
     return text
 
 
-def parse_id_prefix(text: str) -> str:
-    """Return a message id or a prefix of one, lower-case.
+def parse_id_prefix(text: str, what: str = "message id") -> str:
+    """Return an id or a prefix of one, lower-case.
 
     Raises:
         InvalidNameError: The text is not 8 to 40 hex digits.
     """
-    folded = _text("message id", text, _PREFIX_RULE).strip().lower()
+    folded = _text(what, text, _PREFIX_RULE).strip().lower()
     if not is_hex(folded, SHORTEST_PREFIX, 40):
-        raise InvalidNameError(what="message id", value=text, accepted=_PREFIX_RULE)
+        raise InvalidNameError(what=what, value=text, accepted=_PREFIX_RULE)
     return folded
 
 

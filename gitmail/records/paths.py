@@ -1,14 +1,16 @@
 """Where each record stands in the tree, and back (DESIGN 4); pure."""
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
 
+from gitmail.records.keys import component_of, key_of, slugify
+from gitmail.records.memory import MemoryRecord, Scope
 from gitmail.records.message import Message
 from gitmail.records.names import AgentName, MessageId, is_component
 from gitmail.records.receipt import BlindCopy, Receipt, Stage
+from gitmail.records.text import headline
 
 CHARTER_PATH = "mailbox.md"
 README_PATH = "README.md"
@@ -17,8 +19,9 @@ MESSAGES = "messages"
 PATH_LIMIT = 200
 """Characters that every path has fewer than."""
 FIXED_FILES = frozenset([CHARTER_PATH, README_PATH, ATTRIBUTES_PATH])
-# Memory comes with its own records; until then its files are left in peace.
-_MEMORY = re.compile(r"memory(?:/[a-z0-9][a-z0-9._-]{0,80}){2,5}\.md", re.ASCII)
+MEMORY = "memory"
+SLOT_FOLDERS = {Scope.FACT: "facts", Scope.WORLD: "world", Scope.LESSON: "lessons"}
+"""Below `memory/`; each slot has one path for ever (DESIGN I4)."""
 
 _FOLDER = r"(?P<folder>\d{4}-\d\d/\d\d/\d\d(?:\.(?P<part>\d{3,6}))?)"
 _MESSAGE = re.compile(rf"messages/{_FOLDER}/\d{{6}}-[a-z0-9][a-z0-9._-]*\.md", re.ASCII)
@@ -31,10 +34,14 @@ _COPY = re.compile(
     rf"copies/(?P<agent>[a-z0-9][a-z0-9._-]*)/{_FOLDER}/(?P<message>[0-9a-f]{{40}})\.md",
     re.ASCII,
 )
+_SLOT = re.compile(
+    rf"memory/(?:{'|'.join(SLOT_FOLDERS.values())})/[a-z0-9._-]+/[a-z0-9._-]+\.md",
+    re.ASCII,
+)
+_NOTE = re.compile(
+    r"memory/notes/\d{4}-\d\d/\d\d/\d{6}-[a-z0-9][a-z0-9._-]*\.md", re.ASCII
+)
 _PROFILE = re.compile(r"agents/(?P<agent>[a-z0-9][a-z0-9._-]*)\.md", re.ASCII)
-_SLUG_LIMIT = 40
-# A subject has one slug for ever, whatever characters later versions of Unicode add.
-_UNICODE = unicodedata.ucd_3_2_0
 
 
 class Family(Enum):
@@ -44,6 +51,7 @@ class Family(Enum):
     RECEIPT = auto()
     COPY = auto()
     PROFILE = auto()
+    MEMORY = auto()
     FIXED = auto()
     UNKNOWN = auto()
 
@@ -70,7 +78,7 @@ _SHAPES = {
     "receipts": (Family.RECEIPT, _RECEIPT),
     "copies": (Family.COPY, _COPY),
     "agents": (Family.PROFILE, _PROFILE),
-    "memory": (Family.FIXED, _MEMORY),
+    MEMORY: (Family.MEMORY, re.compile(f"{_SLOT.pattern}|{_NOTE.pattern}", re.ASCII)),
 }
 
 
@@ -128,8 +136,19 @@ def profile_path(name: AgentName) -> str:
     return f"agents/{name}.md"
 
 
-def slugify(text: str) -> str:
-    """Return up to 40 characters of `[a-z0-9-]` that remind of the text."""
-    plain = _UNICODE.normalize("NFKD", text).encode("ascii", "ignore").decode()
-    slug = re.sub(r"[^a-z0-9]+", "-", plain.lower()).strip("-")
-    return slug[:_SLUG_LIMIT].strip("-")
+def slot_path(scope: Scope, entity: str, attribute: str) -> str:
+    """Return the path of a slot, whatever the spelling of its names."""
+    folder, file = (component_of(key_of(name)) for name in (entity, attribute))
+    return f"{MEMORY}/{SLOT_FOLDERS[scope]}/{folder}/{file}.md"
+
+
+def memory_path(record: MemoryRecord) -> str:
+    """Return the path of a record of memory."""
+    if record.scope is not Scope.NOTE:
+        return slot_path(record.scope, record.entity, record.attribute)
+    date = record.set_at
+    second = f"{date.hour:02}{date.minute:02}{date.second:02}"
+    words = [second, record.set_by, slugify(headline(record.value)), record.id[:8]]
+    name = "-".join(word for word in words if word)
+    day = f"{date.year:04}-{date.month:02}/{date.day:02}"
+    return f"{MEMORY}/notes/{day}/{name}.md"

@@ -48,7 +48,9 @@ def check_length(field: str, text: str, limit: int) -> str:
     return text
 
 
-def check_line(field: str, text: str, limit: int, *, may_be_empty: bool = True) -> str:
+def check_line(
+    field: str, text: object, limit: int, *, may_be_empty: bool = True
+) -> str:
     """Return the text without outer white space, or refuse what is not one line.
 
     Raises:

@@ -12,8 +12,12 @@ from typing import Any
 _FENCED = frozenset(
     {"subject", "body", "preview", "excerpt", "note", "description", "topic"}
     | {"request_id", "branch", "worktree", "program", "model", "path", "reason"}
+    | {"value", "entity", "attribute", "source", "episode", "tags"}
 )
-_FENCED_IN = ("messages", "message", "receipts", "agents", "agent", "quarantine", "log")
+_FENCED_IN = (
+    *("messages", "message", "receipts", "agents", "agent", "quarantine", "log"),
+    *("record", "records", "history", "in_force", "sample"),
+)
 _TAG = re.compile(r"<(?=[\s/]*mail)", re.IGNORECASE)
 # Controls but tab and line ends, what has no width, what turns the direction of text,
 # and the tags and selectors in which whole texts can hide.
@@ -61,6 +65,8 @@ def _fence(value: Mapping[str, Any], token: str) -> dict[str, Any]:
 def _fence_field(key: str, field: Any, token: str) -> Any:
     if isinstance(field, Mapping):
         return _fence(field, token)
+    if key in _FENCED and isinstance(field, list):
+        return [_fence_field(key, each, token) for each in field]
     if key in _FENCED and isinstance(field, str):
         return f"<mail-{token}>{_neutral(field)}</mail-{token}>"
     return field

@@ -4,7 +4,6 @@ It can be deleted at any time. It names the commit it reflects, and nobody reads
 before it has been brought up to the tip (DESIGN 7). Message bodies are not in it.
 """
 
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from pathlib import Path
 from unicodedata import normalize
 
 from gitmail.errors import InvalidFileError
+from gitmail.records.memory import MemoryRecord, parse_memory
 from gitmail.records.message import Kind, Message, parse_message
 from gitmail.records.names import CommitId, MessageId
 from gitmail.records.paths import (
@@ -22,6 +22,7 @@ from gitmail.records.paths import (
     Place,
     copy_path,
     hour_folder,
+    memory_path,
     message_path,
     parse_path,
     profile_path,
@@ -30,8 +31,11 @@ from gitmail.records.paths import (
 from gitmail.records.profile import parse_profile
 from gitmail.records.receipt import BlindCopy, Receipt, parse_blind_copy, parse_receipt
 from gitmail.records.times import from_microseconds, to_microseconds
+from gitmail.store.lineage import Activity
+from gitmail.store.memory_index import MemoryIndex
 from gitmail.store.schema import SCHEMA
 from gitmail.store.schema import TABLES as _TABLES
+from gitmail.store.words import WORD
 
 _KINDS = list(Kind)
 PATIENCE_S = 120.0  # somebody else may be making a large index anew
@@ -52,7 +56,7 @@ _ROLES = {"to": Role.TO, "cc": Role.CC}
 DELIVERED = Role.TO | Role.CC | Role.BCC
 
 
-Record = Message | Receipt | BlindCopy
+Record = Message | Receipt | BlindCopy | MemoryRecord
 """What a writer hands over as it made it, so that it need not be parsed again."""
 
 
@@ -70,15 +74,6 @@ class Loaded:
     record: Record | None = None
     is_plain: bool = True
     is_replaced: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Activity:
-    """That a commit of the branch was written, by whom and when."""
-
-    commit: CommitId
-    author: str
-    time: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +105,7 @@ class Index:
             check_same_thread=False,
         )
         self._names: dict[str, int] = {}
+        self._memory = MemoryIndex(self._db, self._number)
         try:
             # The write-ahead log lets readers go on while somebody writes, and
             # flushes only now and then: losing the index loses nothing.
@@ -161,7 +157,7 @@ class Index:
         self._names.clear()
         for row in self._db.execute(
             "SELECT type, name FROM sqlite_master WHERE type IN ('table', 'view')"
-            " AND name NOT LIKE 'sqlite_%' AND name NOT LIKE 'words_%'"
+            " AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '%words\\_%' ESCAPE '\\'"
         ).fetchall():
             self._db.execute(f'DROP {row[0]} IF EXISTS "{row[1]}"')
         for statement in _TABLES.split(";\n"):
@@ -180,13 +176,17 @@ class Index:
         return row is not None
 
     def add_commits(self, commits: Iterable[Activity]) -> None:
-        """Record commits and when their authors last wrote, inside `writing`."""
+        """Record commits and what they did, oldest first, inside `writing`."""
         last: dict[str, int] = {}
         rows = []
+        revisions = []
         for item in commits:
             rows.append((bytes.fromhex(item.commit),))
             last[item.author] = max(item.time, last.get(item.author, 0))
+            if item.memory:
+                revisions.append((item.commit, item.memory))
         self._db.executemany("INSERT OR IGNORE INTO commits VALUES (?)", rows)
+        self._memory.add_revisions(revisions)
         self._db.executemany(
             "INSERT INTO author VALUES (?, ?) ON CONFLICT DO UPDATE"
             " SET last = max(last, excluded.last)",
@@ -236,6 +236,8 @@ class Index:
         if place.family is Family.PROFILE:
             name = (place.agent,)
             self._db.execute("DELETE FROM registered WHERE name = ?", name)
+        elif place.family is Family.MEMORY:
+            self._memory.drop(change.path)
         elif not known and place.family not in (Family.FIXED, Family.UNKNOWN):
             raise NeedsRebuildError
 
@@ -272,6 +274,9 @@ class Index:
                 self._take_receipt(receipt, change.path)
             case Family.PROFILE:
                 self._take_profile(data, change.path)
+            case Family.MEMORY:
+                known = record if isinstance(record, MemoryRecord) else None
+                self._take_memory(known, data, change.path)
             case Family.UNKNOWN:
                 raise _MisplacedError("is no path of a mailbox")
             case Family.FIXED:
@@ -362,6 +367,13 @@ class Index:
             "INSERT OR REPLACE INTO registered VALUES (?, ?)", (profile.name, data)
         )
 
+    def _take_memory(self, record: MemoryRecord | None, data: bytes, path: str) -> None:
+        if record is None:
+            record = parse_memory(data)
+            if memory_path(record) != path:
+                raise _MisplacedError("the name does not fit the content")
+        self._memory.put(path, record)
+
     def _message_of(self, message: MessageId) -> tuple[int, int, str]:
         row = self._db.execute(
             "SELECT n, date, part FROM message WHERE id = ?", (bytes.fromhex(message),)
@@ -446,12 +458,6 @@ class _MisplacedError(Exception):
         self.reason = reason
         self.waits_for = waits_for
         self.is_second = is_second
-
-
-# SQLite's tables are old: it takes newer emoji for letters, and some letters for none.
-# So it is handed words, here and where something is looked for.
-_NO_LETTERS = "\u19b0-\u19c0\u19c8\u19c9\u1cf2\u1cf3"
-WORD = re.compile(rf"[^\W_{_NO_LETTERS}]+")
 
 
 def searchable(message: Message) -> str:

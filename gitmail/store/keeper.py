@@ -9,18 +9,17 @@ from contextlib import suppress
 from pathlib import Path
 
 from gitmail.errors import GitmailError, LockTimeoutError, StorageError
-from gitmail.records.message import Message
 from gitmail.records.names import CommitId, MessageId
 from gitmail.records.paths import Family, parse_path
-from gitmail.records.receipt import BlindCopy, Receipt
 from gitmail.store.disk import remove_quietly, translated, translation
 from gitmail.store.index import (
     PATIENCE_S,
-    Activity,
     Index,
     Loaded,
     NeedsRebuildError,
+    Record,
 )
+from gitmail.store.lineage import Lineage
 from gitmail.store.lock import Lock
 from gitmail.store.pack import NewObject
 from gitmail.store.repository import Repository
@@ -172,9 +171,9 @@ class IndexKeeper:
     def note(
         self,
         base: CommitId,
-        done: Activity,
-        files: Mapping[str, File],
-        blobs: Mapping[str, NewObject],
+        commit: CommitId,
+        files: Mapping[str, File | None],
+        blobs: Mapping[str, NewObject | None],
     ) -> None:
         """Take in a commit that was just made on `base`, without reading it again."""
         try:
@@ -185,8 +184,9 @@ class IndexKeeper:
                 if index.has_in_the_way(files):  # what is gone now must be looked for
                     return
                 index.apply(_loaded(files, blobs))
-                index.add_commits([done])
-                index.set_commit(done.commit)
+                new = Lineage(self._repository, commit, base.__eq__, self._report)
+                index.add_commits(new.oldest_first())
+                index.set_commit(commit)
         except (sqlite3.DatabaseError, NeedsRebuildError, GitmailError) as error:
             logger.warning("the index stays behind the mailbox: %s", error)
             self.close()
@@ -195,47 +195,25 @@ class IndexKeeper:
         """Apply what lies between two commits; False where one is no ancestor."""
         if index.knows_commit(tip):
             return False
-        new, reached = self._unknown_commits(index, tip)
-        if at not in reached:
+        new = Lineage(self._repository, tip, index.knows_commit, self._report)
+        if at not in new.known:
             return False
         old_tree = self._repository.commit(at).tree
         new_tree = self._repository.commit(tip).tree
         index.apply(self._load(old_tree, new_tree))
         waiting = index.waiting_for(self._awaited(old_tree, new_tree))
         index.apply(self._reload(waiting, new_tree))
-        index.add_commits(new)
+        index.add_commits(new.oldest_first())
         index.set_commit(tip)
         return True
-
-    def _unknown_commits(
-        self, index: Index, tip: CommitId
-    ) -> tuple[list[Activity], set[CommitId]]:
-        """Return the commits that are new, and the known ones that they stand on."""
-        new: list[Activity] = []
-        reached: set[CommitId] = set()
-        todo, seen = [tip], {tip}
-        while todo:
-            commit = self._repository.commit(todo.pop())
-            new.append(Activity(commit.id, commit.author, commit.time))
-            for parent in commit.parents:
-                if index.knows_commit(parent):
-                    reached.add(parent)
-                elif parent not in seen:
-                    seen.add(parent)
-                    todo.append(parent)
-        return new, reached
 
     def _rebuild(self, index: Index, tip: CommitId) -> None:
         logger.info("making the index %s anew", self._path)
         index.clear()
         index.apply(self._load(None, self._repository.commit(tip).tree), is_first=True)
-        index.add_commits(self._all_commits(tip))
+        every = Lineage(self._repository, tip, lambda _: False, self._report)
+        index.add_commits(every.oldest_first())
         index.set_commit(tip)
-
-    def _all_commits(self, tip: CommitId) -> Iterator[Activity]:
-        for count, commit in enumerate(self._repository.walk(tip), 1):
-            self._report("commits read", count)
-            yield Activity(commit.id, commit.author, commit.time)
 
     def _load(self, old_tree: str | None, new_tree: str) -> Iterator[Loaded]:
         changes = self._repository.changes(old_tree, new_tree, _ORDER)
@@ -305,9 +283,11 @@ def _code(error: sqlite3.DatabaseError) -> int:
 
 
 def _loaded(
-    files: Mapping[str, File], blobs: Mapping[str, NewObject]
+    files: Mapping[str, File | None], blobs: Mapping[str, NewObject | None]
 ) -> Iterator[Loaded]:
     for path, file in files.items():
-        record = file if isinstance(file, Message | Receipt | BlindCopy) else None
-        # A profile is the one record that is written again.
-        yield Loaded(path, blobs[path].data, record, is_replaced=record is None)
+        blob = blobs[path]
+        record = file if isinstance(file, Record) else None
+        # Only profiles and memory are written again, and memory looks for itself.
+        data = blob.data if blob else None
+        yield Loaded(path, data, record, is_replaced=record is None)

@@ -244,12 +244,10 @@ class Repository:
 
     def lookup(self, tree_id: str, path: str) -> str | None:
         """Return the id of the regular file or folder at a path, None if none."""
-        for name in path.split("/"):
-            entry = self.tree(tree_id).get(name.encode())
-            if entry is None or entry[0] not in (_FOLDER_MODE, FILE_MODE):
-                return None
-            tree_id = entry[1].hex()
-        return tree_id
+        folder, _, name = path.rpartition("/")
+        entry = self.folder(tree_id, folder).get(os.fsencode(name))
+        is_usable = entry is not None and entry[0] in (_FOLDER_MODE, FILE_MODE)
+        return entry[1].hex() if entry and is_usable else None
 
     def folder(self, tree_id: str, path: str) -> Tree:
         """Return the entries of a folder, none where there is no such folder.
@@ -257,12 +255,17 @@ class Repository:
         Args:
             path: The folder's path, empty for the root.
         """
+        found = self.folder_id(tree_id, path)
+        return self.tree(found) if found else {}
+
+    def folder_id(self, tree_id: str, path: str) -> str | None:
+        """Return the id of the folder at a path, None where there is no such folder."""
         for name in path.split("/") if path else ():
             entry = self.tree(tree_id).get(os.fsencode(name))
             if entry is None or entry[0] != _FOLDER_MODE:
-                return {}
+                return None
             tree_id = entry[1].hex()
-        return self.tree(tree_id)
+        return tree_id
 
     def changes(
         self,
@@ -284,10 +287,8 @@ class Repository:
             old = self.tree(old_id) if old_id else {}
             new = self.tree(new_id) if new_id else {}
             folders = []
-            for name in sorted(old.keys() | new.keys()):
+            for name in sorted({name for name, _ in old.items() ^ new.items()}):
                 before, after = old.get(name), new.get(name)
-                if before == after:
-                    continue
                 path = prefix + _printable(name)
                 a, b = _folder_id(before), _folder_id(after)
                 if (a or b) and prefix.count("/") < _DEEPEST:

@@ -9,9 +9,13 @@ Tables:
     commits   every commit of the branch, so that a cursor is looked up, not walked to
     quarantine  paths of the tip that are not what they should be
     words     full text of subject and body, without the text itself
+    memory    one row a slot or note of the tip, retired ones included
+    memory_tag, memory_words  their tags, and their full text
+    revision  every version of every slot and note, oldest first; a missing id says
+              that the commit removed the file
 """
 
-SCHEMA = 6
+SCHEMA = 7
 """Another number means another index, which is made anew."""
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -40,4 +44,24 @@ CREATE TABLE quarantine (
   path TEXT PRIMARY KEY, reason TEXT NOT NULL, waits_for BLOB) WITHOUT ROWID;
 CREATE VIRTUAL TABLE words USING fts5 (
   text, content='', tokenize="unicode61 remove_diacritics 2");
+CREATE TABLE memory (
+  n INTEGER PRIMARY KEY, path INTEGER NOT NULL UNIQUE, id BLOB NOT NULL,
+  scope INTEGER NOT NULL, entity TEXT, attribute TEXT, is_retired INTEGER NOT NULL,
+  date INTEGER NOT NULL, author INTEGER NOT NULL, source INTEGER, episode INTEGER,
+  digest INTEGER, text TEXT);
+CREATE INDEX memory_id ON memory (id);
+CREATE INDEX memory_slot ON memory (scope, entity, attribute);
+CREATE INDEX memory_date ON memory (is_retired, date);
+CREATE INDEX memory_source ON memory (source) WHERE source IS NOT NULL;
+CREATE INDEX memory_episode ON memory (episode) WHERE episode IS NOT NULL;
+CREATE INDEX memory_digest ON memory (digest) WHERE digest IS NOT NULL;
+CREATE TABLE memory_tag (
+  tag INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (tag, n)) WITHOUT ROWID;
+CREATE INDEX memory_tag_n ON memory_tag (n);
+CREATE VIRTUAL TABLE memory_words USING fts5 (
+  text, tokenize="unicode61 remove_diacritics 2");
+CREATE TABLE revision (
+  n INTEGER PRIMARY KEY, path INTEGER NOT NULL, made BLOB NOT NULL, id BLOB);
+CREATE INDEX revision_path ON revision (path);
+CREATE INDEX revision_id ON revision (id) WHERE id IS NOT NULL;
 """

@@ -24,6 +24,7 @@ from gitmail.errors import (
     StorageError,
 )
 from gitmail.records.charter import Charter, parse_charter
+from gitmail.records.memory import MemoryRecord
 from gitmail.records.message import Message
 from gitmail.records.names import CommitId
 from gitmail.records.paths import CHARTER_PATH
@@ -31,7 +32,6 @@ from gitmail.store.discovery import LOCAL
 from gitmail.store.disk import translated
 from gitmail.store.files import Files
 from gitmail.store.folding import PACKS_BEFORE_FOLDING, count_packs, fold
-from gitmail.store.index import Activity
 from gitmail.store.keeper import IndexKeeper, Progress
 from gitmail.store.lock import Lock
 from gitmail.store.pack import BLOB, NewObject
@@ -48,6 +48,7 @@ _NO_BRANCH = f"{REF} is missing; `git update-ref {REF} COMMIT` brings it back"
 _ATTEMPTS = 8
 _RECOVERIES = 2  # a new file, then none at all
 _MESSAGES_KEPT = 512
+_MEMORIES_KEPT = 512
 
 
 class Store:
@@ -78,6 +79,7 @@ class Store:
         database = self.local / "index.sqlite"
         self._keeper = IndexKeeper(database, self._repository, progress)
         self._messages: Kept[Message] = Kept(_MESSAGES_KEPT)
+        self._memories: Kept[MemoryRecord] = Kept(_MEMORIES_KEPT)
         self._charter: tuple[str, Charter] | None = None
         self._folds = folds
         self._fold_lock = Lock(self.local / "fold.lock")
@@ -256,6 +258,7 @@ class Store:
             self._repository,
             self._keeper.index(),
             self._messages,
+            self._memories,
         )
 
     def _roll_forward(self, tip: CommitId) -> None:
@@ -273,25 +276,30 @@ class Store:
             logger.info("the files on disk stay behind the mailbox: %s", error)
 
     def _commit(self, base: CommitId, plan: Plan[T]) -> CommitId | None:
-        blobs = {p: NewObject.of(BLOB, f.data) for p, f in plan.files.items()}
+        blobs = {
+            path: NewObject.of(BLOB, file.data) if file else None
+            for path, file in plan.files.items()
+        }
         commit = self._write(base, blobs, plan)
         if commit is None:
             return None
         # It has happened: what fails from here on is made good by the next call.
         try:
             if self._files.shown() == base:
-                self._files.show(((p, b.data) for p, b in blobs.items()), commit)
+                shown = ((p, b.data if b else None) for p, b in blobs.items())
+                self._files.show(shown, commit)
             else:
                 self._files.roll_to(commit)
         except GitmailError as error:
             logger.warning("the files on disk stay behind the mailbox: %s", error)
-        moment = int(plan.moment.timestamp()) if plan.moment else 0
-        done = Activity(commit, plan.agent, moment)
-        self._keeper.note(base, done, plan.files, blobs)
+        self._keeper.note(base, commit, plan.files, blobs)
         return commit
 
     def _write(
-        self, base: CommitId | None, blobs: Mapping[str, NewObject], plan: Plan[T]
+        self,
+        base: CommitId | None,
+        blobs: Mapping[str, NewObject | None],
+        plan: Plan[T],
     ) -> CommitId | None:
         """Write the objects of a commit and move the branch; None if it had moved."""
         if plan.moment is None:
@@ -303,5 +311,6 @@ class Store:
             root, (base,) if base else (), plan.agent, plan.moment, plan.commit_message
         )
         new = CommitId(commit.sha.hex())
-        with self._repository.added([*blobs.values(), *trees, commit]):
+        new_blobs = [blob for blob in blobs.values() if blob]
+        with self._repository.added([*new_blobs, *trees, commit]):
             return new if self.branch.move(base, new) else None

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Generic, Protocol, TypeVar
 
 from gitmail.records.charter import Charter
+from gitmail.records.memory import MemoryRecord, parse_memory
 from gitmail.records.message import Message, parse_message
 from gitmail.records.names import CommitId, MessageId
 from gitmail.store.index import Index
@@ -39,6 +40,7 @@ class View:
     repository: Repository
     index: Index
     messages: Kept[Message]
+    memories: Kept[MemoryRecord]
     memo: dict[object, Any] = field(default_factory=dict)
     """What was derived from this view and would be derived again."""
 
@@ -48,6 +50,18 @@ class View:
         if found is None:
             found = parse_message(self.repository.blob(message))
             self.messages.put(message, found)
+        return found
+
+    def memory(self, record: str) -> MemoryRecord:
+        """Return a version of a record of memory.
+
+        Raises:
+            InvalidFileError: The blob does not follow FORMAT.md.
+        """
+        found = self.memories.get(record)
+        if found is None:
+            found = parse_memory(self.repository.blob(record))
+            self.memories.put(record, found)
         return found
 
     def file(self, path: str) -> bytes | None:
@@ -61,8 +75,8 @@ class Plan(Generic[T]):
     """What one operation writes, all of it in one commit.
 
     Attributes:
-        files: Path to record, messages before copies before receipts; none at all
-            where the operation turns out to have nothing to write.
+        files: Path to record, messages before copies before receipts, None for a file
+            to remove; none at all where there turns out to be nothing to write.
         operation: The word after `Gitmail-Op`.
         agent: Who does it: author, committer and `Gitmail-Agent`.
         subject: The rest of the subject line, already one line.
@@ -71,7 +85,7 @@ class Plan(Generic[T]):
     """
 
     result: T
-    files: Mapping[str, File] = field(default_factory=dict)
+    files: Mapping[str, File | None] = field(default_factory=dict)
     operation: str = ""
     agent: str = ""
     subject: str = ""

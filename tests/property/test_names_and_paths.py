@@ -18,6 +18,7 @@ from gitmail.records.names import (
     parse_room,
     parse_team_name,
 )
+from gitmail.records.keys import slugify
 from gitmail.records.paths import (
     Family,
     Place,
@@ -27,7 +28,6 @@ from gitmail.records.paths import (
     parse_path,
     profile_path,
     receipt_path,
-    slugify,
 )
 from gitmail.records.profile import Profile
 from gitmail.records.receipt import BlindCopy, Receipt

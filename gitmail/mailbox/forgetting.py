@@ -1,0 +1,326 @@
+"""Forgetting and restoring: what leaves memory, and comes back from history."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from gitmail.errors import (
+    AlreadyInForceError,
+    AmbiguousIdError,
+    InvalidArgumentError,
+    MemoryNotFoundError,
+    TooManyMatchesError,
+)
+from gitmail.mailbox.checks import choice
+from gitmail.mailbox.lookup import known_member
+from gitmail.mailbox.memory_values import Forgotten, Outcome, Recollection, Stored
+from gitmail.mailbox.remembering import optional_line, path_name
+from gitmail.mailbox.sending import revived
+from gitmail.mailbox.slots import (
+    SlotName,
+    entity_records,
+    find_note,
+    find_past_note,
+    in_force,
+    no_such_slot,
+    refuse_quarantined,
+    slot_at,
+    spelling,
+    version,
+)
+from gitmail.records.keys import check_tag
+from gitmail.records.memory import (
+    EPISODE_LIMIT,
+    REASON_LIMIT,
+    SOURCE_LIMIT,
+    MemoryRecord,
+    Scope,
+)
+from gitmail.records.names import AgentName, parse_id_prefix
+from gitmail.records.paths import memory_path
+from gitmail.records.text import check_string, headline
+from gitmail.store.memory_index import scope_number, text_number
+from gitmail.store.view import File, Plan, View
+
+CONFIRM_FROM = 20
+"""Notes that may be forgotten without confirmation (CAPABILITIES Y4)."""
+_MOST_SHOWN = 200
+_SAMPLE = 5
+# Whole texts are found by their digest.
+_CONDITIONS = {
+    "text": "m.text = ? AND m.digest = ?",
+    "substring": "instr(m.text, ?)",
+    "source": "m.source = ?",
+    "episode": "m.episode = ?",
+    "tag": "m.n IN (SELECT n FROM memory_tag WHERE tag = ?)",
+}
+
+
+class Match(StrEnum):
+    """Whether a note must match one filter or all."""
+
+    ANY = "any"
+    ALL = "all"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Filters:
+    """Which notes are meant; None is said of what makes no difference."""
+
+    text: str | None = None
+    substring: str | None = None
+    source: str | None = None
+    episode: str | None = None
+    tag: str | None = None
+    match: Match = Match.ANY
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is said."""
+        return all(getattr(self, key) is None for key in _CONDITIONS)
+
+
+def make_filters(
+    *,
+    text: object = None,
+    substring: object = None,
+    source: object = None,
+    episode: object = None,
+    tag: object = None,
+    match: object = None,
+) -> Filters:
+    """Return checked filters.
+
+    Raises:
+        InvalidArgumentError, InvalidTextError: One of them.
+    """
+    return Filters(
+        text=_filled("text", text),
+        substring=_filled("substring", substring),
+        source=optional_line("source", source, SOURCE_LIMIT),
+        episode=optional_line("episode", episode, EPISODE_LIMIT),
+        tag=None if tag is None else check_tag(check_string("tag", tag)),
+        match=choice("match", Match, match) or Match.ANY,
+    )
+
+
+def check_reason(reason: object) -> str | None:
+    """Return a reason, or None where none was given.
+
+    Raises:
+        InvalidArgumentError, InvalidTextError: It is no line, or too long.
+    """
+    return optional_line("reason", reason, REASON_LIMIT)
+
+
+def plan_forgetting_notes(
+    view: View,
+    caller: AgentName,
+    note: str | None,
+    filters: Filters,
+    reason: str | None,
+    now: datetime,
+    *,
+    confirm: bool,
+    dry_run: bool,
+) -> Plan[Forgotten]:
+    """Plan to remove the notes that an id or filters name (CAPABILITIES Y4, Y5)."""
+    known_member(view, caller)
+    gone = [find_note(view, note)] if note else _matching(view, filters)
+    if len(gone) > CONFIRM_FROM and not confirm and not dry_run:
+        shown = [Recollection.start(each) for each in gone[:_SAMPLE]]
+        sample = [{"revision": s.record.id, "value": s.text} for s in shown]
+        raise TooManyMatchesError(len(gone), CONFIRM_FROM, sample)
+    what = path_name(memory_path(gone[0])) if len(gone) == 1 else f"{len(gone)} notes"
+    files: dict[str, File | None] = {memory_path(each): None for each in gone}
+    return _forget(view, caller, gone, files, what, reason, now, dry_run=dry_run)
+
+
+def plan_forgetting_slots(
+    view: View,
+    caller: AgentName,
+    scope: Scope,
+    entity: str,
+    attribute: str | None,
+    reason: str | None,
+    now: datetime,
+    *,
+    dry_run: bool,
+) -> Plan[Forgotten]:
+    """Plan to remove facts, or to retire world facts or lessons (Y5, Y6)."""
+    known_member(view, caller)
+    if attribute is None:
+        standing = entity_records(view, scope, entity)
+    else:
+        found = slot_at(view, SlotName(scope, entity, attribute))
+        standing = [found] if found else []
+    gone = [record for record in standing if not record.is_retired]
+    if not gone:
+        raise no_such_slot(view, scope, entity, attribute)
+    files: dict[str, File | None] = {}
+    for record in gone:
+        files[memory_path(record)] = (
+            None
+            if scope is Scope.FACT
+            else replace(record, retired_by=caller, retired_at=now, reason=reason)
+        )
+    what = path_name(memory_path(gone[0]))
+    what = what if attribute is not None else what.rpartition("/")[0]
+    operation = "memory-forget" if scope is Scope.FACT else "memory-retire"
+    plan = _forget(view, caller, gone, files, what, reason, now, dry_run=dry_run)
+    return replace(plan, operation=operation) if plan.files else plan
+
+
+def plan_restoring_slot(
+    view: View,
+    caller: AgentName,
+    name: SlotName,
+    revision: str | None,
+    reason: str | None,
+    now: datetime,
+) -> Plan[Stored]:
+    """Plan to put an earlier version of a slot in force again (CAPABILITIES Y7)."""
+    known_member(view, caller)
+    standing = slot_at(view, name)
+    current = in_force(standing)
+    if current and revision is None:
+        hint = "To go back to an earlier version, pass its revision from the history"
+        raise AlreadyInForceError(str(name), current.id, hint)
+    wanted = _earlier(view, name, revision)
+    if current and current.id == wanted.id:
+        return Plan(result=Stored(outcome=Outcome.CONFIRMED, record=current))
+    entity, attribute = spelling(view, name) if standing else (None, None)
+    record = replace(
+        wanted,
+        entity=entity or wanted.entity,
+        attribute=attribute or wanted.attribute,
+        set_by=caller,
+        set_at=now,
+        supersedes=standing.id if standing else None,
+        contested=(),
+        retired_by=None,
+        retired_at=None,
+        reason=reason,
+    )
+    return _restore(view, caller, record, memory_path(record), reason, now)
+
+
+def plan_restoring_note(
+    view: View, caller: AgentName, note: str, reason: str | None, now: datetime
+) -> Plan[Stored]:
+    """Plan to bring back a note that was forgotten or superseded (Y7)."""
+    known_member(view, caller)
+    found, path = find_past_note(view, note)
+    if view.repository.lookup(view.tree, path) == found:
+        hint = "To see how it came about: gitmail memory history NOTE"
+        raise AlreadyInForceError(f"note {found[:12]}", found, hint)
+    refuse_quarantined(view, path)
+    record = version(view, path, found)
+    if record is None:
+        raise MemoryNotFoundError("note", note)
+    return _restore(view, caller, record, path, reason, now)
+
+
+def _matching(view: View, filters: Filters) -> list[MemoryRecord]:
+    if filters.is_empty:
+        rule = (
+            f"notes are forgotten by at least one of {', '.join(_CONDITIONS)}, or by id"
+        )
+        raise InvalidArgumentError("filters", None, rule)
+    conditions: list[str] = []
+    values: list[object] = []
+    for key, condition in _CONDITIONS.items():
+        said = getattr(filters, key)
+        if said is None:
+            continue
+        conditions.append(f"({condition})")
+        if key in ("text", "substring"):
+            values.append(said)
+        if key != "substring":
+            values.append(text_number(said))
+    joined = (" OR " if filters.match is Match.ANY else " AND ").join(conditions)
+    rows = view.index.execute(
+        f"SELECT m.id FROM memory m WHERE m.scope = ? AND ({joined})"
+        " ORDER BY m.date, m.id",
+        (scope_number(Scope.NOTE), *values),
+    ).fetchall()
+    return [view.memory(row[0].hex()) for row in rows]
+
+
+def _forget(
+    view: View,
+    caller: AgentName,
+    gone: list[MemoryRecord],
+    files: dict[str, File | None],
+    what: str,
+    reason: str | None,
+    now: datetime,
+    *,
+    dry_run: bool,
+) -> Plan[Forgotten]:
+    shown = tuple(Recollection.start(each) for each in gone[:_MOST_SHOWN])
+    result = Forgotten(count=len(gone), records=shown, is_dry_run=dry_run)
+    if dry_run or not gone:
+        return Plan(result=result)
+    return Plan(
+        result=result,
+        files={**dict(revived(known_member(view, caller))), **files},
+        operation="memory-forget",
+        agent=caller,
+        subject=_because(what, reason),
+        moment=now,
+    )
+
+
+def _earlier(view: View, name: SlotName, revision: str | None) -> MemoryRecord:
+    """Return the version that is named, or the last one that can be read."""
+    rows = view.index.execute(
+        "SELECT r.id FROM name JOIN revision r ON r.path = name.n"
+        " WHERE name.text = ? AND r.id IS NOT NULL ORDER BY r.n DESC",
+        (name.path,),
+    )
+    ids = dict.fromkeys(row[0].hex() for row in rows)
+    if revision is not None:
+        prefix = parse_id_prefix(revision, "revision")
+        ids = {each: None for each in ids if each.startswith(prefix)}
+        if len(ids) > 1:
+            raise AmbiguousIdError(revision, list(ids), "revisions")
+    readable = (version(view, name.path, each) for each in ids)
+    found = next((record for record in readable if record), None)
+    if found is None and revision is not None:
+        raise MemoryNotFoundError(f"revision of {name}", revision)
+    if found is None:
+        raise no_such_slot(view, name.scope, name.entity, name.attribute)
+    return found
+
+
+def _restore(
+    view: View,
+    caller: AgentName,
+    record: MemoryRecord,
+    path: str,
+    reason: str | None,
+    now: datetime,
+) -> Plan[Stored]:
+    return Plan(
+        result=Stored(outcome=Outcome.RESTORED, record=record),
+        files={**dict(revived(known_member(view, caller))), path: record},
+        operation="memory-restore",
+        agent=caller,
+        subject=_because(path_name(path), reason),
+        moment=now,
+    )
+
+
+def _because(what: str, reason: str | None) -> str:
+    """Return the rest of a commit's subject; the history reads the reason from it."""
+    return f"{what}: {headline(reason, REASON_LIMIT)}" if reason else what
+
+
+def _filled(field: str, text: object) -> str | None:
+    if text is None:
+        return None
+    said = check_string(field, text)
+    if not said.strip():
+        raise InvalidArgumentError(field, text, "it may not be blank")
+    return said

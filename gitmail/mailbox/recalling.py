@@ -1,0 +1,291 @@
+"""Getting, listing and searching what is in force, and the history of it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from gitmail.errors import MemoryNotFoundError
+from gitmail.mailbox.checks import choice, flag
+from gitmail.mailbox.lookup import known_member
+from gitmail.mailbox.memory_values import (
+    History,
+    Recollection,
+    Recollections,
+    Revision,
+)
+from gitmail.mailbox.receiving import PAGE_BUDGET_BYTES, check_limit
+from gitmail.mailbox.remembering import check_tags, optional_line
+from gitmail.mailbox.searching import excerpt, match_all, parse_words
+from gitmail.mailbox.slots import (
+    SlotName,
+    entity_records,
+    find_past_note,
+    in_force,
+    no_such_slot,
+    slot_at,
+    version,
+)
+from gitmail.records.keys import check_name, key_of
+from gitmail.records.memory import SOURCE_LIMIT, MemoryRecord, Scope
+from gitmail.records.names import AgentName, parse_agent_name
+from gitmail.records.paths import slot_path
+from gitmail.records.times import parse_since, to_microseconds
+from gitmail.store.memory_index import scope_number, searchable_memory, text_number
+from gitmail.store.view import View
+
+_SUBJECT_END = ": "
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wanted:
+    """What a list or a search asks for, checked; kinds of filters all apply (Y9).
+
+    Attributes:
+        words: All of them must occur; none for all records.
+        scopes, tags: One of them must fit; none for any.
+        since: Microseconds since 1970.
+    """
+
+    words: tuple[str, ...] = ()
+    scopes: tuple[Scope, ...] = ()
+    entity: str | None = None
+    tags: tuple[str, ...] = ()
+    source: str | None = None
+    by: AgentName | None = None
+    since: int | None = None
+    with_retired: bool = False
+    limit: int = 20
+
+
+def make_wanted(
+    now: datetime,
+    *,
+    query: object = None,
+    scopes: str | Iterable[str] | None = None,
+    entity: object = None,
+    tags: str | Iterable[str] | None = None,
+    source: object = None,
+    by: str | None = None,
+    since: str | datetime | None = None,
+    retired: bool = False,
+    limit: int = 20,
+) -> Wanted:
+    """Return what a list or a search asks for, checked.
+
+    Raises:
+        InvalidArgumentError, InvalidTextError, InvalidNameError: One of the values.
+    """
+    named = [scopes] if isinstance(scopes, str) else list(scopes or ())
+    moment = parse_since("since", since, now) if since is not None else None
+    return Wanted(
+        words=parse_words(query) if query is not None else (),
+        scopes=tuple(filter(None, (choice("scope", Scope, each) for each in named))),
+        entity=key_of(check_name("entity", entity)) if entity is not None else None,
+        tags=check_tags(tags) or (),
+        source=optional_line("source", source, SOURCE_LIMIT),
+        by=parse_agent_name(by) if by is not None else None,
+        since=to_microseconds(moment) if moment else None,
+        with_retired=flag("retired", retired),
+        limit=check_limit(limit),
+    )
+
+
+def get(view: View, caller: AgentName, name: SlotName) -> Recollection:
+    """Return what is in force in a slot.
+
+    Raises:
+        MemoryNotFoundError: Nothing is.
+        QuarantinedError: A file stands there that is no slot.
+    """
+    known_member(view, caller)
+    record = in_force(slot_at(view, name))
+    if record is None:
+        raise no_such_slot(view, name.scope, name.entity, name.attribute)
+    return Recollection.whole(record)
+
+
+def get_entity(
+    view: View, caller: AgentName, scope: Scope, entity: str
+) -> Recollections:
+    """Return what is in force of an entity, by attribute.
+
+    Raises:
+        MemoryNotFoundError: Nothing is.
+    """
+    known_member(view, caller)
+    records = [r for r in entity_records(view, scope, entity) if not r.is_retired]
+    if not records:
+        raise no_such_slot(view, scope, entity)
+    return Recollections(records=tuple(filter(None, _within_budget(records))))
+
+
+def recall(view: View, caller: AgentName, wanted: Wanted) -> Recollections:
+    """Return records that fit: with words the best match first, else the newest."""
+    known_member(view, caller)
+    sql, values = _query(view, wanted)
+    rows = view.index.execute(sql, (*values, wanted.limit + 1)).fetchall()
+    records = [view.memory(row[0].hex()) for row in rows[: wanted.limit]]
+    shown = [Recollection.start(record) for record in records]
+    if wanted.words:
+        shown = [
+            each.found(excerpt(searchable_memory(each.record), wanted.words))
+            for each in shown
+        ]
+    return Recollections(records=tuple(shown), has_more=len(rows) > wanted.limit)
+
+
+def slot_history(view: View, caller: AgentName, name: SlotName, limit: int) -> History:
+    """Return the versions of a slot, newest first (CAPABILITIES Y8).
+
+    Raises:
+        MemoryNotFoundError: There never was one.
+    """
+    known_member(view, caller)
+    rows = _revisions(view, "name.text = ?", (name.path,), limit)
+    if not rows:
+        raise no_such_slot(view, name.scope, name.entity, name.attribute)
+    return _history(view, rows, limit)
+
+
+def entity_history(
+    view: View, caller: AgentName, scope: Scope, entity: str, limit: int
+) -> History:
+    """Return the versions of all slots of an entity, newest first.
+
+    Raises:
+        MemoryNotFoundError: There never was one.
+    """
+    known_member(view, caller)
+    folder = slot_path(scope, entity, "any").rpartition("/")[0]
+    # All paths below the folder: the character behind the slash ends them.
+    ends = (f"{folder}/", f"{folder}0")
+    rows = _revisions(view, "name.text > ? AND name.text < ?", ends, limit)
+    if not rows:
+        raise no_such_slot(view, scope, entity)
+    return _history(view, rows, limit)
+
+
+def note_history(view: View, caller: AgentName, note: str, limit: int) -> History:
+    """Return what became of a note, and of those that it superseded, newest first.
+
+    Raises:
+        InvalidNameError, AmbiguousIdError, MemoryNotFoundError
+    """
+    known_member(view, caller)
+    found, path = find_past_note(view, note)
+    rows: list[_Row] = []
+    seen = {path}
+    while True:
+        rows += _revisions(view, "name.text = ?", (path,), limit)
+        record = version(view, path, found)
+        if record is None or record.supersedes is None or len(rows) > limit:
+            break
+        try:
+            found, path = find_past_note(view, record.supersedes)
+        except MemoryNotFoundError:
+            break
+        if path in seen:
+            break
+        seen.add(path)
+    return _history(view, rows, limit)
+
+
+def _query(view: View, wanted: Wanted) -> tuple[str, list[object]]:
+    """Return the query of the index, with its values, for all but the limit."""
+    sql, order = "SELECT m.id FROM memory m WHERE 1", "m.date DESC"
+    values: list[object] = []
+    if wanted.words:
+        sql = (
+            "SELECT m.id FROM memory_words CROSS JOIN memory m"
+            " ON m.n = memory_words.rowid WHERE memory_words MATCH ?"
+        )
+        order = "rank, m.date DESC"
+        values.append(match_all(wanted.words))
+    if not wanted.with_retired:
+        sql += " AND m.is_retired = 0"
+    if wanted.scopes:
+        sql += f" AND m.scope IN ({_marks(wanted.scopes)})"
+        values += [scope_number(each) for each in wanted.scopes]
+    if wanted.entity is not None:
+        sql += " AND m.entity = ?"
+        values.append(wanted.entity)
+    if wanted.tags:
+        tagged = f"SELECT n FROM memory_tag WHERE tag IN ({_marks(wanted.tags)})"
+        sql += f" AND m.n IN ({tagged})"
+        values += [text_number(each) for each in wanted.tags]
+    if wanted.source is not None:
+        sql += " AND m.source = ?"
+        values.append(text_number(wanted.source))
+    if wanted.by is not None:
+        sql += " AND m.author = ?"
+        values.append(view.index.number_of(wanted.by))
+    if wanted.since is not None:
+        sql += " AND m.date >= ?"
+        values.append(wanted.since)
+    return f"{sql} ORDER BY {order}, m.id LIMIT ?", values
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
+
+
+def _within_budget(
+    records: Iterable[MemoryRecord | None],
+) -> Iterator[Recollection | None]:
+    """Yield records whole until a page of text is full, and then their starts (R5)."""
+    room = PAGE_BUDGET_BYTES
+    for record in records:
+        if record is None:
+            yield None
+            continue
+        whole = Recollection.whole(record)
+        shown = (
+            whole if len(record.value.encode()) <= room else Recollection.start(record)
+        )
+        room -= len(shown.text.encode())
+        yield shown
+
+
+_Row = tuple[bytes, bytes | None, str]
+
+
+def _revisions(
+    view: View, condition: str, values: Sequence[object], limit: int
+) -> list[_Row]:
+    return view.index.execute(
+        "SELECT r.made, r.id, name.text FROM name CROSS JOIN revision r"
+        f" ON r.path = name.n WHERE {condition} ORDER BY r.n DESC LIMIT ?",
+        (*values, limit + 1),
+    ).fetchall()
+
+
+def _history(view: View, rows: Sequence[_Row], limit: int) -> History:
+    rows, has_more = rows[:limit], len(rows) > limit
+    records = [
+        version(view, path, blob.hex()) if blob else None for _, blob, path in rows
+    ]
+    revisions = (
+        _revision(view, row, shown)
+        for row, shown in zip(rows, _within_budget(records), strict=True)
+    )
+    return History(revisions=tuple(revisions), has_more=has_more)
+
+
+def _revision(view: View, row: _Row, shown: Recollection | None) -> Revision:
+    made, blob, path = row
+    commit = view.repository.commit(made.hex())
+    operations = commit.trailers("Gitmail-Op")
+    said = commit.subject
+    if operations:  # what gitmail wrote: the operation, the path, and then the reason
+        said = said.removeprefix(f"{operations[0]}{_SUBJECT_END}")
+        said = said.partition(_SUBJECT_END)[2]
+    return Revision(
+        commit=commit.id,
+        date=datetime.fromtimestamp(commit.time, UTC),
+        agent=commit.author,
+        operation=operations[0] if operations else None,
+        path=path,
+        reason=(shown.record.reason if shown else None) or said,
+        revision=blob.hex() if blob else None,
+        shown=shown,
+    )

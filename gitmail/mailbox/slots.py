@@ -1,0 +1,223 @@
+"""Finding slots, notes and their earlier versions in the index."""
+
+from dataclasses import dataclass
+
+from gitmail.errors import (
+    AmbiguousIdError,
+    CorruptMailboxError,
+    InvalidArgumentError,
+    InvalidFileError,
+    MemoryNotFoundError,
+    QuarantinedError,
+)
+from gitmail.mailbox.checks import choice
+from gitmail.records.keys import check_name, key_of
+from gitmail.records.memory import SLOT_SCOPES, MemoryRecord, Scope
+from gitmail.records.names import parse_id_prefix, similar_names
+from gitmail.records.paths import MEMORY, memory_path, slot_path
+from gitmail.store.memory_index import scope_number, text_number
+from gitmail.store.view import View
+
+NOTES = f"{MEMORY}/notes/"
+_NOTE = scope_number(Scope.NOTE)
+_MOST_COMPARED = 500
+_FULL = 40
+
+
+@dataclass(frozen=True, slots=True)
+class SlotName:
+    """What a caller calls a slot."""
+
+    scope: Scope
+    entity: str
+    attribute: str
+
+    @property
+    def path(self) -> str:
+        """The path at which it stands, whatever the spelling."""
+        return slot_path(self.scope, self.entity, self.attribute)
+
+    def __str__(self) -> str:
+        """Return it as errors show it."""
+        return f"{self.scope} {self.entity} {self.attribute}"
+
+
+def check_scope(scope: object, accepted: tuple[Scope, ...] = SLOT_SCOPES) -> Scope:
+    """Return the scope that a text means.
+
+    Raises:
+        InvalidArgumentError: It is none of those accepted.
+    """
+    found = choice("scope", accepted, scope)
+    if found is None:
+        names = ", ".join(accepted)
+        raise InvalidArgumentError("scope", scope, f"one of {names}")
+    return found
+
+
+def check_slot(scope: object, entity: object, attribute: object) -> SlotName:
+    """Return the checked name of a slot.
+
+    Raises:
+        InvalidArgumentError, InvalidTextError: One of the three.
+    """
+    return SlotName(
+        check_scope(scope),
+        check_name("entity", entity),
+        check_name("attribute", attribute),
+    )
+
+
+def slot_at(view: View, name: SlotName) -> MemoryRecord | None:
+    """Return what stands in a slot, retired or not, None where nothing does.
+
+    Raises:
+        QuarantinedError: A file stands there that is no slot.
+        InvalidArgumentError: The path belongs to another name.
+    """
+    row = view.index.execute(
+        "SELECT m.id FROM name JOIN memory m ON m.path = name.n WHERE name.text = ?",
+        (name.path,),
+    ).fetchone()
+    if row is None:
+        refuse_quarantined(view, name.path)
+        return None
+    record = view.memory(row[0].hex())
+    for field in ("entity", "attribute"):
+        said, known = getattr(name, field), getattr(record, field)
+        if key_of(said) != key_of(known):  # their digests are alike
+            rule = "its file is that of another name; choose another spelling"
+            raise InvalidArgumentError(field, said, rule)
+    return record
+
+
+def refuse_quarantined(view: View, path: str) -> None:
+    """Refuse a path of the tip at which something stands that is no record.
+
+    Raises:
+        QuarantinedError: Something does.
+    """
+    row = view.index.execute(
+        "SELECT reason FROM quarantine WHERE path = ?", (path,)
+    ).fetchone()
+    if row is None and view.repository.lookup(view.tree, path):
+        row = ("it is no regular file",)
+    if row:
+        raise QuarantinedError(path, row[0])
+
+
+def in_force(record: MemoryRecord | None) -> MemoryRecord | None:
+    """Return the record unless it has been retired."""
+    return None if record is None or record.is_retired else record
+
+
+def entity_records(view: View, scope: Scope, entity: str) -> list[MemoryRecord]:
+    """Return what stands in the slots of an entity, by attribute."""
+    rows = view.index.execute(
+        "SELECT id FROM memory WHERE scope = ? AND entity = ? ORDER BY attribute",
+        (scope_number(scope), key_of(entity)),
+    ).fetchall()
+    return [view.memory(row[0].hex()) for row in rows]
+
+
+def spelling(view: View, name: SlotName) -> tuple[str, str]:
+    """Return entity and attribute as they were spelt first."""
+    rows = view.index.execute(
+        "SELECT id FROM memory WHERE scope = ? AND entity = ?"
+        " ORDER BY attribute = ? DESC LIMIT 1",
+        (scope_number(name.scope), key_of(name.entity), key_of(name.attribute)),
+    ).fetchall()
+    if not rows:
+        return name.entity, name.attribute
+    known = view.memory(rows[0][0].hex())
+    is_same = key_of(known.attribute) == key_of(name.attribute)
+    return known.entity, known.attribute if is_same else name.attribute
+
+
+def no_such_slot(
+    view: View, scope: Scope, entity: str, attribute: str | None = None
+) -> MemoryNotFoundError:
+    """Return the error that names what was probably meant."""
+    known = [r for r in entity_records(view, scope, entity) if not r.is_retired]
+    if attribute is not None and known:
+        near = similar_names(attribute, [r.attribute for r in known])
+        near = near or [r.attribute for r in known][:3]
+        return MemoryNotFoundError(str(scope), f"{entity} {attribute}", near)
+    rows = view.index.execute(
+        "SELECT DISTINCT entity FROM memory WHERE scope = ? LIMIT ?",
+        (scope_number(scope), _MOST_COMPARED),
+    )
+    near = similar_names(key_of(entity), [row[0] for row in rows])
+    said = entity if attribute is None else f"{entity} {attribute}"
+    return MemoryNotFoundError(str(scope), said, near)
+
+
+def note_prefix(text: str) -> tuple[bytes, bytes]:
+    """Return the lowest and the highest id that an abbreviated one may mean.
+
+    Raises:
+        InvalidNameError: The text is no id.
+    """
+    prefix = parse_id_prefix(text, "note id")
+    return bytes.fromhex(prefix.ljust(_FULL, "0")), bytes.fromhex(
+        prefix.ljust(_FULL, "f")
+    )
+
+
+def find_note(view: View, text: str) -> MemoryRecord:
+    """Return the note in force that an id or a prefix names.
+
+    Raises:
+        InvalidNameError, AmbiguousIdError, MemoryNotFoundError
+    """
+    rows = view.index.execute(
+        "SELECT id FROM memory WHERE id BETWEEN ? AND ? AND scope = ? ORDER BY id",
+        (*note_prefix(text), _NOTE),
+    ).fetchall()
+    return view.memory(_only([row[0].hex() for row in rows], text))
+
+
+def find_note_by_text(view: View, text: str) -> MemoryRecord:
+    """Return the note in force that has exactly this text.
+
+    Raises:
+        AmbiguousIdError, MemoryNotFoundError
+    """
+    rows = view.index.execute(
+        "SELECT id FROM memory WHERE digest = ? AND text = ? ORDER BY date",
+        (text_number(text), text),
+    ).fetchall()
+    return view.memory(_only([row[0].hex() for row in rows], text))
+
+
+def find_past_note(view: View, text: str) -> tuple[str, str]:
+    """Return id and path of a note that is or was, by its id or a prefix.
+
+    Raises:
+        InvalidNameError, AmbiguousIdError, MemoryNotFoundError
+    """
+    rows = view.index.execute(
+        "SELECT DISTINCT r.id, name.text FROM revision r JOIN name ON name.n = r.path"
+        " WHERE r.id BETWEEN ? AND ? ORDER BY r.id",
+        note_prefix(text),
+    ).fetchall()
+    paths = {row[0].hex(): row[1] for row in rows if row[1].startswith(NOTES)}
+    note = _only(list(paths), text)
+    return note, paths[note]
+
+
+def version(view: View, path: str, revision: str) -> MemoryRecord | None:
+    """Return what a blob says that once stood at a path, None if that is no record."""
+    try:
+        record = view.memory(revision)
+    except (InvalidFileError, CorruptMailboxError):  # a person's, or of another kind
+        return None
+    return record if memory_path(record) == path else None
+
+
+def _only(ids: list[str], given: str) -> str:
+    if not ids:
+        raise MemoryNotFoundError("note", given)
+    if len(ids) > 1:
+        raise AmbiguousIdError(given, ids, "notes")
+    return ids[0]
