@@ -1,7 +1,7 @@
 """Getting, listing and searching what is in force, and the history of it."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from gitmail.errors import MemoryNotFoundError
@@ -116,7 +116,7 @@ def get_entity(
     records = [r for r in entity_records(view, scope, entity) if not r.is_retired]
     if not records:
         raise no_such_slot(view, scope, entity)
-    return Recollections(records=tuple(filter(None, _within_budget(records))))
+    return Recollections(records=tuple(_within_budget(records)))
 
 
 def recall(view: View, caller: AgentName, wanted: Wanted) -> Recollections:
@@ -229,19 +229,13 @@ def _marks(values: Sequence[object]) -> str:
     return ",".join("?" * len(values))
 
 
-def _within_budget(
-    records: Iterable[MemoryRecord | None],
-) -> Iterator[Recollection | None]:
+def _within_budget(records: Sequence[MemoryRecord]) -> Iterator[Recollection]:
     """Yield records whole until a page of text is full, and then their starts (R5)."""
     room = PAGE_BUDGET_BYTES
     for record in records:
-        if record is None:
-            yield None
-            continue
-        whole = Recollection.whole(record)
-        shown = (
-            whole if len(record.value.encode()) <= room else Recollection.start(record)
-        )
+        shown = Recollection.whole(record)
+        if len(record.value.encode()) > room:
+            shown = Recollection.start(record)
         room -= len(shown.text.encode())
         yield shown
 
@@ -260,20 +254,31 @@ def _revisions(
 
 
 def _history(view: View, rows: Sequence[_Row], limit: int) -> History:
-    rows, has_more = rows[:limit], len(rows) > limit
-    records = [
-        version(view, path, blob.hex()) if blob else None for _, blob, path in rows
-    ]
-    revisions = (
-        _revision(view, row, shown)
-        for row, shown in zip(rows, _within_budget(records), strict=True)
-    )
-    return History(revisions=tuple(revisions), has_more=has_more)
+    revisions = []
+    room = PAGE_BUDGET_BYTES
+    for row in rows[:limit]:
+        revision = _revision(view, row)
+        if revision.shown:
+            if len(revision.shown.text.encode()) > room:
+                start = Recollection.start(revision.shown.record)
+                revision = replace(revision, shown=start)
+            room -= len(revision.shown.text.encode())
+        revisions.append(revision)
+    return History(revisions=tuple(revisions), has_more=len(rows) > limit)
 
 
-def _revision(view: View, row: _Row, shown: Recollection | None) -> Revision:
-    made, blob, path = row
+def _revision(view: View, row: _Row) -> Revision:
+    """Return what a commit did to a path, which never changes."""
+    found: Revision | None = view.revisions.get(row)
+    if found is None:
+        found = _read_revision(view, *row)
+        view.revisions.put(row, found)
+    return found
+
+
+def _read_revision(view: View, made: bytes, blob: bytes | None, path: str) -> Revision:
     commit = view.repository.commit(made.hex())
+    record = version(view, path, blob.hex()) if blob else None
     operations = commit.trailers("Gitmail-Op")
     said = commit.subject
     if operations:  # what gitmail wrote: the operation, the path, and then the reason
@@ -285,7 +290,7 @@ def _revision(view: View, row: _Row, shown: Recollection | None) -> Revision:
         agent=commit.author,
         operation=operations[0] if operations else None,
         path=path,
-        reason=(shown.record.reason if shown else None) or said,
+        reason=(record.reason if record else None) or said,
         revision=blob.hex() if blob else None,
-        shown=shown,
+        shown=Recollection.whole(record) if record else None,
     )

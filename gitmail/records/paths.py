@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum, auto
+from functools import lru_cache
 
 from gitmail.records.keys import component_of, key_of, slugify
 from gitmail.records.memory import MemoryRecord, Scope
@@ -136,6 +137,7 @@ def profile_path(name: AgentName) -> str:
     return f"agents/{name}.md"
 
 
+@lru_cache(maxsize=4096)
 def slot_path(scope: Scope, entity: str, attribute: str) -> str:
     """Return the path of a slot, whatever the spelling of its names."""
     folder, file = (component_of(key_of(name)) for name in (entity, attribute))

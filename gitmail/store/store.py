@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gitmail.errors import (
     BusyError,
@@ -80,6 +80,7 @@ class Store:
         self._keeper = IndexKeeper(database, self._repository, progress)
         self._messages: Kept[Message] = Kept(_MESSAGES_KEPT)
         self._memories: Kept[MemoryRecord] = Kept(_MEMORIES_KEPT)
+        self._revisions: Kept[Any] = Kept(_MEMORIES_KEPT)
         self._charter: tuple[str, Charter] | None = None
         self._folds = folds
         self._fold_lock = Lock(self.local / "fold.lock")
@@ -259,6 +260,7 @@ class Store:
             self._keeper.index(),
             self._messages,
             self._memories,
+            self._revisions,
         )
 
     def _roll_forward(self, tip: CommitId) -> None:

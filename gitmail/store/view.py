@@ -41,6 +41,8 @@ class View:
     index: Index
     messages: Kept[Message]
     memories: Kept[MemoryRecord]
+    revisions: Kept[Any]
+    """What a caller derived from a commit and a path, which never changes."""
     memo: dict[object, Any] = field(default_factory=dict)
     """What was derived from this view and would be derived again."""
 
