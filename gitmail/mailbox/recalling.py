@@ -258,11 +258,11 @@ def _history(view: View, rows: Sequence[_Row], limit: int) -> History:
     room = PAGE_BUDGET_BYTES
     for row in rows[:limit]:
         revision = _revision(view, row)
-        if revision.shown:
-            if len(revision.shown.text.encode()) > room:
-                start = Recollection.start(revision.shown.record)
-                revision = replace(revision, shown=start)
-            room -= len(revision.shown.text.encode())
+        shown = revision.shown
+        if shown and len(shown.text.encode()) > room:
+            shown = Recollection.start(shown.record)
+            revision = replace(revision, shown=shown)
+        room -= len(shown.text.encode()) if shown else 0
         revisions.append(revision)
     return History(revisions=tuple(revisions), has_more=len(rows) > limit)
 
