@@ -151,18 +151,29 @@ def _hit(
 def excerpt(text: str, words: Sequence[str]) -> str:
     """Return the surroundings of the first word found, words between « and »."""
     wanted = {_fold(word) for word in words}
-    spans = [m.span() for m in WORD.finditer(text) if _fold(m.group()) in wanted]
-    start = max(0, spans[0][0] - _EXCERPT_BEFORE) if spans else 0
-    end = min(len(text), start + _EXCERPT_LENGTH)
+    start, end = 0, min(len(text), _EXCERPT_LENGTH)
+    spans: list[tuple[int, int]] = []
+    for found in WORD.finditer(text):
+        if spans and found.end() > end:
+            break
+        if _fold(found.group()) not in wanted:
+            continue
+        if not spans:
+            start = max(0, found.start() - _EXCERPT_BEFORE)
+            end = min(len(text), start + _EXCERPT_LENGTH)
+        if found.end() > end:  # one word longer than an excerpt
+            break
+        spans.append(found.span())
     pieces, position = ["…" if start else ""], start
     for a, b in spans:
-        if b <= end:
-            pieces += [text[position:a], "«", text[a:b], "»"]
-            position = b
+        pieces += [text[position:a], "«", text[a:b], "»"]
+        position = b
     pieces += [text[position:end], "…" if end < len(text) else ""]
     return " ".join("".join(pieces).split())
 
 
 def _fold(word: str) -> str:
     """Return a word without case and accents, as the full-text index compares."""
+    if word.isascii():  # most are, and a search folds a thousand of them
+        return word.lower()
     return "".join(c for c in normalize("NFKD", word.casefold()) if not combining(c))
