@@ -226,6 +226,8 @@ class Files:
                 break
             try:
                 folder.rmdir()
+            except FileNotFoundError:  # a killed writer's work, who came no further
+                continue
             except OSError:  # something else is in it
                 break
 
