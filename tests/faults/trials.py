@@ -14,6 +14,7 @@ import sqlite3
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 from unittest import mock
@@ -24,6 +25,7 @@ import watchfiles  # noqa: F401
 from gitmail import Mailbox
 from gitmail.store.discovery import find_project
 from gitmail.store.store import Store
+from tests.faults.remembering import ACTS
 
 CALLS = (
     *("write", "fsync", "mkdir", "rmdir", "unlink"),
@@ -84,10 +86,17 @@ def rebuild(box: Path, name: str) -> None:
         mailbox.agent("reviewer").poll()
 
 
-OPERATIONS = {
+def remember(act: str, box: Path, name: str) -> None:
+    """Do something to memory; the name does not matter."""
+    del name
+    with Mailbox.open(box, folds=False) as mailbox:
+        ACTS[act](mailbox.agent("builder"))
+
+
+OPERATIONS: dict[str, Callable[[Path, str], None]] = {
     function.__name__: function
     for function in (send, send_many, ack, register, init, fold, rebuild)
-}
+} | {act: partial(remember, act) for act in ACTS}
 
 
 def serve() -> None:
