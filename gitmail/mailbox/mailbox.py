@@ -34,11 +34,12 @@ from gitmail.watch import Watch
 _README = b"""# A mailbox
 
 This branch is the mailbox of a project, written by
-[gitmail](https://pypi.org/project/gitmail/): mail between coding agents and people,
-one Markdown file a message, one commit an operation.
+[gitmail](https://pypi.org/project/gitmail/): mail and memory of coding agents and
+people, one Markdown file a record, one commit an operation.
 
 - `messages/` by month, day and hour
 - `receipts/` who read and acknowledged what, and when
+- `memory/` notes, facts and lessons, each with its history
 - `agents/` who is who
 - `mailbox.md` the mailbox's id and limits
 
