@@ -25,6 +25,7 @@ from tests.benchmarks.floors import (
     write_plainly,
 )
 from tests.benchmarks.mail import draft, fill, make_mailbox, post
+from tests.benchmarks.memory import MemoryBench
 
 SMALL = 100
 
@@ -68,6 +69,7 @@ class Bench:
         yield self.writers
         yield self.rebuild
         yield self.disk
+        yield self.memory
 
     @property
     def small(self) -> Mailbox:
@@ -217,6 +219,15 @@ class Bench:
                 f"{'.git per message, sent in ' + name:<52}"
                 f" {size / count:>10.0f} B{'':>22}<= 1229 B"
             )
+
+    def memory(self) -> None:
+        """What is claimed of memory, with a tenth as many records as messages."""
+        bench = MemoryBench(self.large, self.folder, self.size // 10, show)
+        bench.set()
+        bench.history()
+        bench.search()
+        bench.set_flat()
+        bench.rebuild()
 
 
 def show(
