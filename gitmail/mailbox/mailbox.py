@@ -33,9 +33,8 @@ from gitmail.watch import Watch
 
 _README = b"""# A mailbox
 
-This branch is the mailbox of a project, written by
-[gitmail](https://pypi.org/project/gitmail/): mail and memory of coding agents and
-people, one Markdown file a record, one commit an operation.
+This branch is the mailbox of a project, written by the program gitmail: mail and
+memory of coding agents and people, one Markdown file a record, one commit an operation.
 
 - `messages/` by month, day and hour
 - `receipts/` who read and acknowledged what, and when
