@@ -11,11 +11,13 @@ import pytest
 
 from gitmail.errors import GitmailError, InvalidFileError
 from gitmail.records.charter import parse_charter
+from gitmail.records.memory import parse_memory
 from gitmail.records.message import Message, parse_message
 from gitmail.records.paths import (
     Family,
     copy_path,
     hour_folder,
+    memory_path,
     message_path,
     parse_path,
     profile_path,
@@ -26,13 +28,19 @@ from gitmail.records.receipt import parse_blind_copy, parse_receipt
 from gitmail.records.times import format_time
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
-FAMILIES = ("messages", "receipts", "agents", "mailboxes/charter")
+FAMILIES = ("messages", "receipts", "agents", "memory", "mailboxes/charter")
 OLD_MAILBOXES = sorted((FIXTURES / "mailboxes").glob("format-*"))
+FAMILIES_OF = {
+    "format-1": {*Family} - {Family.UNKNOWN, Family.MEMORY},
+    "format-1-with-memory": {*Family} - {Family.UNKNOWN},
+}
+"""What stands in the mailbox of each format."""
 PARSERS: dict[str, Callable[[bytes], Any]] = {
     "message": parse_message,
     "receipt": parse_receipt,
     "copy": parse_blind_copy,
     "profile": parse_profile,
+    "memory": parse_memory,
     "charter": lambda data: parse_charter(data, "mailbox"),
 }
 
@@ -118,13 +126,13 @@ def test_no_example_is_forgotten() -> None:
 
     found = {
         path
-        for name in ("messages", "receipts", "agents", "mailboxes")
+        for name in ("messages", "receipts", "agents", "memory", "mailboxes")
         for path in (FIXTURES / name).rglob("*")
         if path.is_file()
     }
 
     assert found - mailboxes == pairs
-    assert FIXTURES / "mailboxes" / "format-1" in OLD_MAILBOXES
+    assert {root.name for root in OLD_MAILBOXES} == {*FAMILIES_OF}
 
 
 @pytest.mark.parametrize("root", OLD_MAILBOXES, ids=lambda root: root.name)
@@ -155,9 +163,11 @@ def test_a_mailbox_of_each_format_stays_readable(root: Path) -> None:
                 assert copy_path(copy, messages[copy.message][1]) == path
             case Family.PROFILE:
                 assert profile_path(parse_profile(data).name) == path
+            case Family.MEMORY:
+                assert memory_path(parse_memory(data)) == path
             case family:
                 assert family in (Family.MESSAGE, Family.FIXED)
 
     parse_charter(files["mailbox.md"], "mailbox")
-    families = [place.family for place in places.values()]
-    assert {*families} == {*Family} - {Family.UNKNOWN}
+    families = {place.family for place in places.values()}
+    assert families == FAMILIES_OF[root.name]
