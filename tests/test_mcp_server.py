@@ -14,15 +14,14 @@ from mcp.client import Client
 from mcp.shared.exceptions import MCPError
 
 from gitmail import Agent, Mailbox
-from gitmail.config import Settings
 from gitmail.mcp_server import waiting
 from gitmail.mcp_server.answers import HINTS
 from gitmail.mcp_server.arguments import Nothing
 from gitmail.mcp_server.caller import Caller
-from gitmail.mcp_server.server import INSTRUCTIONS, make_server
-from gitmail.mcp_server.tools import TOOLS, Tool
+from gitmail.mcp_server.server import ALL_TOOLS, INSTRUCTIONS, make_server
+from gitmail.mcp_server.tools import Tool
 from gitmail.render import plain
-from gitmail.render.fence import fenced
+from tests.mcp_clients import ask, caller_of, fenced_as, refused
 
 pytestmark = pytest.mark.anyio
 
@@ -51,6 +50,23 @@ PARAMETERS = {
     },
     "agent_list": {"all"},
     "mailbox_status": set(),
+    "memory_add": {"text", "tags", "source", "episode"},
+    "memory_set": {
+        *("scope", "entity", "attribute", "value", "source", "confidence"),
+        *("tags", "expected", "ack_source"),
+    },
+    "memory_get": {"scope", "entity", "attribute"},
+    "memory_search": {
+        *("query", "scopes", "entity", "tags", "source", "by", "since"),
+        *("retired", "limit"),
+    },
+    "memory_supersede": {"note", "old_text", "text"},
+    "memory_forget": {
+        *("scope", "entity", "attribute", "text", "substring", "source", "episode"),
+        *("tag", "match", "confirm", "dry_run", "reason"),
+    },
+    "memory_restore": {"scope", "entity", "attribute", "revision", "reason"},
+    "memory_history": {"scope", "entity", "attribute", "limit"},
 }
 NEEDS = {
     "message_send": {"to": ["lead"], "body": "x"},
@@ -60,6 +76,13 @@ NEEDS = {
     "message_search": {"query": "x"},
     "message_thread": {"message_id": "0" * 40},
     "message_wait": {"timeout_s": 0},
+    "memory_add": {"text": "x"},
+    "memory_set": {"scope": "fact", "entity": "x", "attribute": "y", "value": "z"},
+    "memory_get": {"scope": "fact", "entity": "x"},
+    "memory_supersede": {"note": "0" * 40, "text": "x"},
+    "memory_forget": {"scope": "note", "tag": "x"},
+    "memory_restore": {"scope": "note", "entity": "0" * 40},
+    "memory_history": {"scope": "note", "entity": "0" * 40},
 }
 """Arguments that each tool accepts; none for the other tools."""
 
@@ -82,8 +105,7 @@ def _callers() -> Iterator[Callable[..., Caller]]:
     made: list[Caller] = []
 
     def make(mailbox: Path, agent: str | None = None) -> Caller:
-        settings = Settings(folder=mailbox.parent, mailbox=mailbox, agent=agent)
-        made.append(Caller(settings))
+        made.append(caller_of(mailbox, agent))
         return made[-1]
 
     yield make
@@ -107,48 +129,15 @@ def _connect(mailbox: Mailbox, mode: str, callers: Callable[..., Caller]) -> Con
     return connect
 
 
-async def ask(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
-    """Return a tool's answer, which must be the same object in both of its forms."""
-    result = await client.call_tool(tool, arguments)
-    assert not result.is_error, result
-    (block,) = result.content
-    assert isinstance(block, types.TextContent)
-    assert result.structured_content is not None
-    compact = json.dumps(
-        result.structured_content, ensure_ascii=False, separators=(",", ":")
-    )
-    assert block.text == compact
-    return result.structured_content
-
-
-async def refused(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
-    """Return the error of a tool, which must stand in both forms of the answer."""
-    result = await client.call_tool(tool, arguments)
-    assert result.is_error, result
-    (block,) = result.content
-    assert isinstance(block, types.TextContent)
-    assert result.structured_content is not None
-    error = result.structured_content["error"]
-    assert block.text.startswith(f"{error['code']}: {error['message']}")
-    assert block.text.endswith(error.get("hint", ""))
-    return error
-
-
-def fenced_as(answer: dict[str, Any], expected: dict[str, Any]) -> dict[str, Any]:
-    """Return an expected answer, fenced with the token that an answer carries."""
-    token = answer["fence"].removeprefix("<mail-").removesuffix(">")
-    return fenced(expected, token)
-
-
 def listed() -> list[dict[str, Any]]:
     """Return the tools as they stand in tools/list."""
     return [
         tool.listed().model_dump(by_alias=True, exclude_none=True, mode="json")
-        for tool in TOOLS
+        for tool in ALL_TOOLS
     ]
 
 
-async def test_the_twelve_tools_have_the_names_and_parameters_of_the_commands(
+async def test_the_tools_have_the_names_and_parameters_of_the_commands(
     connect: Connect,
 ) -> None:
     """Each parameter has its option's name, in snake case."""
@@ -160,11 +149,12 @@ async def test_the_twelve_tools_have_the_names_and_parameters_of_the_commands(
     assert found == PARAMETERS
 
 
-def test_the_tools_together_cost_at_most_8_kib_in_tools_list() -> None:
+def test_the_tools_together_cost_at_most_14_000_bytes_in_tools_list() -> None:
     """They are in the context of every session, so every sentence earns its place."""
-    size = len(json.dumps(listed(), separators=(",", ":")))
+    answer = {"tools": listed()}
+    size = len(json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode())
 
-    assert size <= 8192
+    assert size <= 14_000
 
 
 @pytest.mark.parametrize("tool", listed(), ids=lambda tool: tool["name"])
@@ -205,12 +195,17 @@ def test_the_annotations_tell_reading_from_writing() -> None:
         "message_thread",
         "agent_list",
         "mailbox_status",
+        "memory_get",
+        "memory_search",
+        "memory_history",
     }
-    assert idempotent == {"message_ack", "agent_register"}
+    assert idempotent == {"message_ack", "agent_register", "memory_set"}
     assert not any(hint["openWorldHint"] for hint in hints.values())
-    assert not any(
-        hint["destructiveHint"] for name, hint in hints.items() if name not in read_only
-    )
+    assert {
+        name: hint["destructiveHint"]
+        for name, hint in hints.items()
+        if name not in read_only
+    } == {name: name == "memory_forget" for name in PARAMETERS if name not in read_only}
 
 
 @pytest.mark.parametrize("negotiation", ["legacy", "auto"])
@@ -837,6 +832,7 @@ async def test_resources_are_the_mail_as_json(
         "gitmail://message/{id}",
         "gitmail://thread/{id}",
         "gitmail://room/{room}",
+        "gitmail://memory/{scope}/{entity}/{attribute}",
     ]
 
 

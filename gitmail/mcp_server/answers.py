@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from gitmail.errors import GitmailError, quoted
 from gitmail.mcp_server.arguments import Arguments
 from gitmail.render import plain
-from gitmail.render.fence import fenced
+from gitmail.render.fence import fenced, fenced_error
 from gitmail.render.plain import Plain
 
 _MOST_PROBLEMS = 10
@@ -23,13 +23,31 @@ _LONGEST_PLACE = 80
 _LIST_ALL = "List the names with agent_list and all=true"
 HINTS = {
     "agent_not_found": _LIST_ALL,
-    "blank_body": "Pass the text as body",
+    "already_in_force": (
+        "memory_history shows how it came about; to go back to an earlier version of a"
+        " slot, pass its revision"
+    ),
+    "blank_body": "Pass the text in that argument",
     "no_identity": "Call agent_register first",
     "no_recipients": _LIST_ALL,
-    "not_found": "Find ids with message_history or message_search",
+    "not_found": (
+        "Find mail with message_history or message_search, memory with memory_search;"
+        " its argument retired shows what was retired, too"
+    ),
     "not_registered": "Call agent_register first",
+    "quarantined": (
+        "mailbox_status says why; somebody must put the file right in a clone and push"
+        " that"
+    ),
     "retired_recipient": _LIST_ALL,
     "room_not_found": "Find rooms with message_history",
+    "stale_revision": (
+        "Weigh what is in force now, then pass its revision as expected, or none where"
+        " nothing is"
+    ),
+    "too_many_matches": (
+        "Say more exactly which, or pass confirm=true to forget all of them"
+    ),
     "unknown_recipient": _LIST_ALL,
 }
 """Where the hint of an error names a command, the tool that does it."""
@@ -72,24 +90,37 @@ def rejection(
 
 
 def error(problem: GitmailError) -> Plain:
-    """Return an error as an object, with a hint that names tools."""
-    shown = plain.error(problem)
+    """Return an error as an object, with a hint that names tools.
+
+    The hint holds no text of others, and the data only within the fence.
+    """
+    shown = plain.error(problem)["error"]
     if problem.code in HINTS:
-        shown["error"]["hint"] = HINTS[problem.code]
-    return shown
+        shown["hint"] = HINTS[problem.code]
+    return {"error": fenced_error(shown, _token())}
 
 
 def sentence(shown: Plain) -> str:
-    """Return an error as text: code, message and hint."""
+    """Return an error as text: code, message and hint, and then what others wrote.
+
+    That is data which the message must not hold, but which a host may not show.
+    """
     problem = shown["error"]
     text = f"{problem['code']}: {problem['message']}"
     if "hint" in problem:
         text += f"{'' if text.endswith(('.', '?')) else '.'} {problem['hint']}"
+    if "fence" in problem:
+        said = ("code", "message", "hint")
+        text += f"\n{_json({k: v for k, v in problem.items() if k not in said})}"
     return text
 
 
 def _fenced(answer: Plain) -> Plain:
-    return fenced(answer, secrets.token_hex(4))
+    return fenced(answer, _token())
+
+
+def _token() -> str:
+    return secrets.token_hex(4)
 
 
 def _place(found: Mapping[str, Any]) -> str:

@@ -25,7 +25,8 @@ def _as_list(value: object) -> object:
     return [each.strip() for each in value.split(",") if each.strip()]
 
 
-def _one_of(*values: str) -> Any:
+def one_of(*values: str) -> Any:
+    """Return an optional parameter with these values."""
     # The core checks the value, whatever its case, and names what it accepts.
     return Field(default=None, json_schema_extra={"enum": list(values)})
 
@@ -86,8 +87,8 @@ class _Written(Arguments):
     subject: str | None = None
     cc: Texts | None = None
     bcc: Texts | None = None
-    kind: str | None = _one_of(*Kind)
-    importance: str | None = _one_of(*Importance)
+    kind: str | None = one_of(*Kind)
+    importance: str | None = one_of(*Importance)
     ack_required: bool = False
     topic: str | None = None
     room: str | None = None
@@ -123,7 +124,7 @@ class Poll(Arguments):
     room: str | None = None
     thread: str | None = Field(default=None, description="Id of any message in it")
     topic: str | None = None
-    kind: str | None = _one_of(*Kind)
+    kind: str | None = one_of(*Kind)
     importance: str | None = Field(
         default=None,
         description="At least",
@@ -186,8 +187,8 @@ class Search(Arguments):
     query: str
     sender: str | None = Field(default=None, alias="from")
     recipient: str | None = Field(default=None, alias="to")
-    kind: str | None = _one_of(*Kind)
-    order: str | None = _one_of("recent", "best")
+    kind: str | None = one_of(*Kind)
+    order: str | None = one_of("recent", "best")
     limit: int | None = Field(default=None, description="1 to 200, default 20")
 
 
@@ -202,7 +203,7 @@ class Register(Arguments):
     """The arguments of agent_register."""
 
     name: str | None = None
-    kind: str | None = _one_of(*AgentKind)
+    kind: str | None = one_of(*AgentKind)
     program: str | None = None
     model: str | None = None
     teams: Texts | None = None

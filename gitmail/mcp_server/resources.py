@@ -1,10 +1,11 @@
-"""Mail as resources, and completions of agent names.
+"""Mail and memory as resources, and completions of agent names.
 
 What is unknown, malformed or not for the caller gives one and the same answer.
 """
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from mcp import types
 from mcp.server import ServerRequestContext
@@ -13,7 +14,10 @@ from mcp.shared.exceptions import MCPError
 from gitmail.errors import (
     AmbiguousIdError,
     GitmailError,
+    InvalidArgumentError,
+    InvalidTextError,
     MessageNotFoundError,
+    RecordNotFoundError,
     RoomNotFoundError,
 )
 from gitmail.mcp_server.answers import compact, error, sentence
@@ -21,6 +25,9 @@ from gitmail.mcp_server.caller import Caller
 from gitmail.mcp_server.tools import message_with_receipts
 from gitmail.render import plain
 from gitmail.render.plain import Plain
+
+if TYPE_CHECKING:
+    from gitmail.mailbox.agent import Agent
 
 Context = ServerRequestContext[Any, Any]
 
@@ -30,6 +37,9 @@ _URI = re.compile(
     r"|(room)/([A-Za-z0-9._-]{1,64}))",
     re.ASCII,
 )
+# What a segment of a URI may hold as it is; all else is percent-encoded (RFC 3986).
+_SEGMENT = r"((?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})+)"
+_SLOT = re.compile(rf"gitmail://memory/([a-z]+)/{_SEGMENT}/{_SEGMENT}", re.ASCII)
 _NAMES = frozenset(["agent", "bcc", "cc", "from", "name", "peer", "to"])
 _MOST_COMPLETIONS = 100
 
@@ -41,15 +51,16 @@ INBOX = types.Resource(
 )
 TEMPLATES = [
     types.ResourceTemplate(
-        uri_template=f"gitmail://{kind}/{{{variable}}}",
+        uri_template=f"gitmail://{kind}/{variables}",
         name=kind,
         description=description,
         mime_type=_JSON,
     )
-    for kind, variable, description in (
-        ("message", "id", "A message"),
-        ("thread", "id", "The thread of a message"),
-        ("room", "room", "What you may see of a room"),
+    for kind, variables, description in (
+        ("message", "{id}", "A message"),
+        ("thread", "{id}", "The thread of a message"),
+        ("room", "{room}", "What you may see of a room"),
+        ("memory", "{scope}/{entity}/{attribute}", "What is in force in a slot"),
     )
 ]
 
@@ -65,7 +76,7 @@ async def read_resource(
     """
     try:
         text = compact(await caller.call(lambda: _look_up(caller, params.uri)))
-    except (AmbiguousIdError, MessageNotFoundError, RoomNotFoundError):
+    except (AmbiguousIdError, RecordNotFoundError, RoomNotFoundError):
         message, data = "There is no such resource", {"uri": params.uri}
         raise MCPError(types.INVALID_PARAMS, message, data) from None
     except GitmailError as problem:
@@ -95,6 +106,8 @@ async def complete(
 
 def _look_up(caller: Caller, uri: str) -> Plain:
     agent = caller.agent()
+    if slot := _SLOT.fullmatch(uri):
+        return _slot(agent, uri, *slot.groups())
     match = _URI.fullmatch(uri)
     if not match:
         raise MessageNotFoundError(uri)
@@ -106,6 +119,14 @@ def _look_up(caller: Caller, uri: str) -> Plain:
     if kind == "thread":
         return plain.conversation(agent.thread(message), "thread")
     return message_with_receipts(agent, message)
+
+
+def _slot(agent: "Agent", uri: str, *encoded: str) -> Plain:
+    try:
+        scope, entity, attribute = (unquote(each, errors="strict") for each in encoded)
+        return plain.remembered(agent.memory.get(scope, entity, attribute))
+    except (InvalidArgumentError, InvalidTextError, UnicodeDecodeError):
+        raise MessageNotFoundError(uri) from None
 
 
 def _names(caller: Caller) -> list[str]:

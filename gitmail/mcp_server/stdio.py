@@ -27,8 +27,8 @@ from pydantic import ValidationError
 from gitmail.config import Settings
 from gitmail.errors import BUG_EXIT, INTERRUPTED_EXIT
 from gitmail.mcp_server.caller import Caller
-from gitmail.mcp_server.server import make_server
-from gitmail.mcp_server.tools import TOOLS, Tool
+from gitmail.mcp_server.server import ALL_TOOLS, make_server
+from gitmail.mcp_server.tools import Tool
 
 logger = logging.getLogger("gitmail")
 
@@ -39,7 +39,7 @@ _MOST_DIGITS = 18
 _PARENT_LOOK_S = 5.0
 
 
-def serve(settings: Settings, *, tools: Iterable[Tool] = TOOLS) -> int:
+def serve(settings: Settings, *, tools: Iterable[Tool] = ALL_TOOLS) -> int:
     """Serve until end of input, and return the exit code.
 
     A signal, the end of the parent process and a client that no longer listens end this

@@ -1,4 +1,4 @@
-"""The twelve tools: what each is called, says of itself, accepts and does."""
+"""What a tool is, and those of mail: their names, descriptions and what they do."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -33,6 +33,7 @@ class Tool:
     arguments: type[args.Arguments]
     run: Callable[[Caller, Any, Context], Awaitable[Plain]]
     is_read_only: bool = False
+    is_destructive: bool = False
     is_idempotent: bool = False
 
     def listed(self) -> types.Tool:
@@ -41,7 +42,7 @@ class Tool:
         if self.is_read_only:
             hints.read_only_hint = True
         else:
-            hints.destructive_hint = False
+            hints.destructive_hint = self.is_destructive
         if self.is_idempotent:
             hints.idempotent_hint = True
         return types.Tool(

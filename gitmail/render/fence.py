@@ -16,8 +16,18 @@ _FENCED = frozenset(
 )
 _FENCED_IN = (
     *("messages", "message", "receipts", "agents", "agent", "quarantine", "log"),
-    *("record", "records", "history", "in_force", "sample"),
+    *("record", "records", "history"),
 )
+# What of an error's data others wrote, by its code.
+_FENCED_OF_ERRORS = {
+    "not_found": ("similar",),
+    "quarantined": ("path", "reason"),
+    "stale_revision": ("in_force",),
+    "too_many_matches": ("sample",),
+}
+# Who made a commit and how: a name where gitmail wrote it, any text where another did.
+_NAMES = frozenset({"agent", "by", "op"})
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}", re.ASCII)
 _TAG = re.compile(r"<(?=[\s/]*mail)", re.IGNORECASE)
 # Controls but tab and line ends, what has no width, what turns the direction of text,
 # and the tags and selectors in which whole texts can hide.
@@ -53,6 +63,19 @@ def fenced(plain: Mapping[str, Any], token: str) -> dict[str, Any]:
     return answer
 
 
+def fenced_error(problem: Mapping[str, Any], token: str) -> dict[str, Any]:
+    """Return an error with what of its data others wrote between `<mail-TOKEN>` tags.
+
+    Args:
+        problem: What `gitmail.render.plain.error` has as `error`.
+        token: As for `fenced`.
+    """
+    keys = _FENCED_OF_ERRORS.get(problem["code"], ())
+    foreign = {key: _fence_text(problem[key], token) for key in keys if key in problem}
+    fence = {"fence": f"<mail-{token}>"} if foreign else {}
+    return {**problem, **foreign, **fence}
+
+
 def visible(text: str) -> str:
     """Return text with control, invisible and direction-changing characters shown."""
     return _INVISIBLE.sub(_shown, text)
@@ -65,9 +88,16 @@ def _fence(value: Mapping[str, Any], token: str) -> dict[str, Any]:
 def _fence_field(key: str, field: Any, token: str) -> Any:
     if isinstance(field, Mapping):
         return _fence(field, token)
-    if key in _FENCED and isinstance(field, list):
-        return [_fence_field(key, each, token) for each in field]
-    if key in _FENCED and isinstance(field, str):
+    is_free = key in _NAMES and isinstance(field, str) and not _NAME.fullmatch(field)
+    return _fence_text(field, token) if is_free or key in _FENCED else field
+
+
+def _fence_text(field: Any, token: str) -> Any:
+    if isinstance(field, Mapping):
+        return _fence(field, token)
+    if isinstance(field, list):
+        return [_fence_text(each, token) for each in field]
+    if isinstance(field, str):
         return f"<mail-{token}>{_neutral(field)}</mail-{token}>"
     return field
 
