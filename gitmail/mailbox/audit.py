@@ -7,9 +7,15 @@ from pathlib import PurePosixPath
 
 from gitmail.errors import AgentNotFoundError, InvalidArgumentError
 from gitmail.mailbox.checks import choice, number
-from gitmail.mailbox.lookup import members, own_names
+from gitmail.mailbox.lookup import members, own_names, visible
 from gitmail.mailbox.values import LogEntry
-from gitmail.records.names import AgentName, CommitId, is_hex, similar_names
+from gitmail.records.names import (
+    AgentName,
+    CommitId,
+    id_range,
+    is_hex,
+    similar_names,
+)
 from gitmail.records.paths import MEMORY
 from gitmail.records.text import check_line, check_string
 from gitmail.store.index import Role
@@ -108,16 +114,8 @@ def _may_know(view: View, viewer: AgentName, actor: str, message: str) -> bool:
 def _roles(view: View, name: str, message: str) -> Role:
     """Return all that an agent, their teams and everybody have to do with a message."""
     numbers = own_names(view, AgentName(name)) if name in members(view) else [-1]
-    marks = ",".join("?" * len(numbers))
-    rows = view.index.execute(
-        "SELECT s.role FROM message m CROSS JOIN mail s ON s.date = m.date"
-        f" AND s.n = m.n AND s.who IN ({marks}) WHERE m.id = ?",
-        (*numbers, bytes.fromhex(message)),
-    )
-    roles = Role(0)
-    for (role,) in rows:
-        roles |= Role(role)
-    return roles
+    found = visible(view, numbers, "m.id = ?", [bytes.fromhex(message)])
+    return found[0].role if found else Role(0)
 
 
 def _below(text: str) -> str:
@@ -159,9 +157,8 @@ def _commit(view: View, text: str) -> CommitId:
         return view.tip
     prefix = text.lower()
     if is_hex(prefix, 7):
-        low, high = (bytes.fromhex(prefix.ljust(40, digit)) for digit in "0f")
         rows = view.index.execute(
-            "SELECT id FROM commits WHERE id BETWEEN ? AND ? LIMIT 2", (low, high)
+            "SELECT id FROM commits WHERE id BETWEEN ? AND ? LIMIT 2", id_range(prefix)
         ).fetchall()
         if len(rows) == 1:
             return CommitId(rows[0][0].hex())

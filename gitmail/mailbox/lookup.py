@@ -19,6 +19,7 @@ from gitmail.records.names import (
     Address,
     AgentName,
     MessageId,
+    id_range,
     parse_id_prefix,
     similar_names,
 )
@@ -134,26 +135,32 @@ def find(view: View, caller: AgentName, text: str) -> Found:
     """
     prefix = parse_id_prefix(text)
     names = own_names(view, caller)
-    low, high = prefix.ljust(40, "0"), prefix.ljust(40, "f")
+    fitting = visible(view, names, "m.id BETWEEN ? AND ?", id_range(prefix))
+    if not fitting:
+        raise MessageNotFoundError(text)
+    if len(fitting) > 1:
+        ids = sorted(each.id for each in fitting)
+        raise AmbiguousIdError(prefix, _shortest(ids[:_SHOWN_MATCHES]))
+    return fitting[0]
+
+
+def visible(
+    view: View, names: Sequence[int], condition: str, values: Sequence[object]
+) -> list[Found]:
+    """Return the messages that fit and may be seen, oldest first.
+
+    Args:
+        names: What `own_names` returns of the caller.
+        condition: An SQL condition on `m`, the message.
+    """
     marks = ",".join("?" * len(names))
     rows = view.index.execute(
-        "SELECT m.n, m.id, m.date, m.part, s.who, s.role, s.stage"
-        " FROM message m CROSS JOIN mail s ON s.date = m.date AND s.n = m.n"
-        f" AND s.who IN ({marks}) WHERE m.id BETWEEN ? AND ? ORDER BY m.id",
-        (*names, bytes.fromhex(low), bytes.fromhex(high)),
+        "SELECT m.n, m.id, m.date, m.part, s.who, s.role, s.stage FROM message m"
+        f" CROSS JOIN mail s ON s.who IN ({marks}) AND s.date = m.date AND s.n = m.n"
+        f" WHERE {condition} ORDER BY m.date, m.id",
+        (*names, *values),
     ).fetchall()
-    ids = list(dict.fromkeys(row[1].hex() for row in rows))
-    if not ids:
-        raise MessageNotFoundError(text)
-    if len(ids) > 1:
-        raise AmbiguousIdError(prefix, _shortest(ids[:_SHOWN_MATCHES]))
-    role, stage = Role(0), None
-    for row in rows:
-        role |= Role(row[5])
-        if row[4] == names[0] and row[5] & DELIVERED:
-            stage = _STAGES[row[6]]
-    n, object_id, date, part = rows[0][:4]
-    return Found(n, MessageId(object_id.hex()), date, part, role, stage)
+    return merged(rows, names[0])
 
 
 def find_thread(view: View, caller: AgentName, text: str) -> MessageId:
@@ -179,7 +186,7 @@ def find_thread(view: View, caller: AgentName, text: str) -> MessageId:
 def _threads(view: View, caller: AgentName, prefix: str) -> list[MessageId]:
     names = own_names(view, caller)
     marks = ",".join("?" * len(names))
-    low, high = (thread_number(MessageId(prefix.ljust(40, d))) for d in "0f")
+    low, high = (thread_number(MessageId(end.hex())) for end in id_range(prefix))
     rows = view.index.execute(
         "SELECT m.id FROM message m CROSS JOIN mail s ON s.date = m.date AND s.n = m.n"
         f" AND s.who IN ({marks}) WHERE m.thread BETWEEN ? AND ? GROUP BY m.thread",

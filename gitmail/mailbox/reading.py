@@ -16,6 +16,7 @@ from gitmail.mailbox.lookup import (
     number_of,
     own_names,
     received_by,
+    visible,
 )
 from gitmail.mailbox.receiving import PAGE_LIMIT, check_limit, fill
 from gitmail.mailbox.values import Conversation, Item, Page
@@ -116,14 +117,7 @@ def _conversation(
 ) -> Conversation:
     check_limit(limit)
     names = own_names(view, caller)
-    marks = ",".join("?" * len(names))
-    rows = view.index.execute(
-        f"SELECT m.n, m.id, m.date, m.part, s.who, s.role, s.stage FROM message m"
-        f" CROSS JOIN mail s ON s.who IN ({marks}) AND s.date = m.date AND s.n = m.n"
-        f" WHERE {condition} ORDER BY m.date, m.id",
-        (*names, value),
-    ).fetchall()
-    found = merged(rows, names[0])
+    found = visible(view, names, condition, [value])
     items = [item(view, caller, each) for each in found[:limit]]
     shown, _ = fill(items, whole=True, may_shorten=True)
     return Conversation(

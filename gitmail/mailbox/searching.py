@@ -7,7 +7,13 @@ from unicodedata import combining, normalize
 
 from gitmail.errors import InvalidArgumentError
 from gitmail.mailbox.checks import choice
-from gitmail.mailbox.lookup import item, merged, number_of, own_names, received_by
+from gitmail.mailbox.lookup import (
+    item,
+    number_of,
+    own_names,
+    received_by,
+    visible,
+)
 from gitmail.mailbox.receiving import check_limit
 from gitmail.mailbox.values import Item
 from gitmail.records.message import Kind
@@ -137,14 +143,8 @@ def _hit(
     n: int,
     words: Sequence[str],
 ) -> Item:
-    marks = ",".join("?" * len(names))
-    rows = view.index.execute(
-        "SELECT m.n, m.id, m.date, m.part, s.who, s.role, s.stage FROM message m"
-        " CROSS JOIN mail s ON s.date = m.date AND s.n = m.n"
-        f" WHERE m.n = ? AND s.who IN ({marks})",
-        (n, *names),
-    ).fetchall()
-    found = item(view, caller, merged(rows, names[0])[0])
+    (hit,) = visible(view, names, "m.n = ?", [n])
+    found = item(view, caller, hit)
     return replace(found, excerpt=excerpt(searchable(found.message), words))
 
 

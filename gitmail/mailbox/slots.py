@@ -13,7 +13,7 @@ from gitmail.errors import (
 from gitmail.mailbox.checks import choice
 from gitmail.records.keys import check_name, key_of
 from gitmail.records.memory import SLOT_SCOPES, MemoryRecord, Scope
-from gitmail.records.names import parse_id_prefix, similar_names
+from gitmail.records.names import id_range, parse_id_prefix, similar_names
 from gitmail.records.paths import MEMORY, memory_path, slot_path
 from gitmail.store.memory_index import scope_number, text_number
 from gitmail.store.view import View
@@ -21,7 +21,6 @@ from gitmail.store.view import View
 NOTES = f"{MEMORY}/notes/"
 _NOTE = scope_number(Scope.NOTE)
 _MOST_COMPARED = 500
-_FULL = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,18 +151,6 @@ def no_such_slot(
     return MemoryNotFoundError(str(scope), said, near)
 
 
-def note_prefix(text: str) -> tuple[bytes, bytes]:
-    """Return the lowest and the highest id that an abbreviated one may mean.
-
-    Raises:
-        InvalidNameError: The text is no id.
-    """
-    prefix = parse_id_prefix(text, "note id")
-    return bytes.fromhex(prefix.ljust(_FULL, "0")), bytes.fromhex(
-        prefix.ljust(_FULL, "f")
-    )
-
-
 def find_note(view: View, text: str) -> MemoryRecord:
     """Return the note in force that an id or a prefix names.
 
@@ -172,7 +159,7 @@ def find_note(view: View, text: str) -> MemoryRecord:
     """
     rows = view.index.execute(
         "SELECT id FROM memory WHERE id BETWEEN ? AND ? AND scope = ? ORDER BY id",
-        (*note_prefix(text), _NOTE),
+        (*id_range(parse_id_prefix(text, "note id")), _NOTE),
     ).fetchall()
     return view.memory(_only([row[0].hex() for row in rows], text))
 
@@ -199,7 +186,7 @@ def find_past_note(view: View, text: str) -> tuple[str, str]:
     rows = view.index.execute(
         "SELECT DISTINCT r.id, name.text FROM revision r JOIN name ON name.n = r.path"
         " WHERE r.id BETWEEN ? AND ? ORDER BY r.id",
-        note_prefix(text),
+        id_range(parse_id_prefix(text, "note id")),
     ).fetchall()
     paths = {row[0].hex(): row[1] for row in rows if row[1].startswith(NOTES)}
     note = _only(list(paths), text)

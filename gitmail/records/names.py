@@ -100,6 +100,11 @@ def parse_id_prefix(text: str, what: str = "message id") -> str:
     return folded
 
 
+def id_range(prefix: str) -> tuple[bytes, bytes]:
+    """Return the lowest and the highest id that begin with some hex digits."""
+    return bytes.fromhex(prefix.ljust(40, "0")), bytes.fromhex(prefix.ljust(40, "f"))
+
+
 def parse_mailbox_id(text: str) -> str:
     """Return the id of a mailbox, a UUID in lower case.
 
