@@ -26,6 +26,12 @@ BRANCHES = {
     StorageError: 1,
 }
 LONG = "x" * 10_000
+IN_FORCE = {
+    "revision": "0" * 40,
+    "value": "ada",
+    "set_by": "builder",
+    "set_at": "2026-11-30T14:37:12.123456Z",
+}
 EXAMPLES = [
     errors.InvalidArgumentError("limit", 500, "a number from 1 to 200"),
     errors.InvalidNameError("agent name", "A B", "1 to 63 of a-z"),
@@ -45,9 +51,14 @@ EXAMPLES = [
     errors.MailboxNotFoundError("/somewhere"),
     errors.AgentNotFoundError("builder", ["bilder"]),
     errors.MessageNotFoundError("0123abcd"),
+    errors.MemoryNotFoundError("fact", "parsr owner", ["parser"]),
     errors.RoomNotFoundError("parser"),
     errors.RequestConflictError("r1", "0" * 40, ["body"]),
     errors.FolderInUseError("/somewhere", "it is part of a mailbox"),
+    errors.StaleRevisionError("fact parser owner", "0" * 8, IN_FORCE),
+    errors.AlreadyInForceError("fact parser owner", "0" * 40, "Look at the history"),
+    errors.TooManyMatchesError(21, 20, [{"revision": "0" * 40, "value": "A note."}]),
+    errors.QuarantinedError("memory/facts/a/b.md", "line 2: scope is missing"),
     errors.NameInUseError("builder"),
     errors.NotParticipantError("0" * 40),
     errors.LockTimeoutError("/somewhere/write.lock", 10.0),
@@ -61,11 +72,16 @@ EXAMPLES = [
 ]
 
 
-def leaves() -> Iterator[type[GitmailError]]:
-    """Yield the classes that are raised: all but the root and the branches."""
+def below_the_branches() -> Iterator[type[GitmailError]]:
+    """Yield all classes but the root and the branches."""
     for _, found in inspect.getmembers(errors, inspect.isclass):
         if issubclass(found, GitmailError) and found not in (GitmailError, *BRANCHES):
             yield found
+
+
+def leaves() -> Iterator[type[GitmailError]]:
+    """Yield the classes that are raised: those that nothing is derived from."""
+    return (found for found in below_the_branches() if not found.__subclasses__())
 
 
 def test_each_error_has_an_example_here() -> None:
@@ -74,15 +90,16 @@ def test_each_error_has_an_example_here() -> None:
 
 
 def test_codes_are_unique_words() -> None:
-    """A caller can rely on a code to mean one thing."""
-    codes = [found.code for found in leaves()]
+    """A caller can rely on a code to mean one thing, of whatever record it is said."""
+    codes = [found.code for found in below_the_branches() if "code" in vars(found)]
 
+    assert {*codes} == {found.code for found in leaves()}
     assert len({*codes}) == len(codes)
     assert all(re.fullmatch(r"[a-z]+(_[a-z]+)*", code) for code in codes)
     assert "error" not in codes
 
 
-@pytest.mark.parametrize("found", [*leaves()], ids=lambda found: found.code)
+@pytest.mark.parametrize("found", [*leaves()], ids=lambda found: found.__name__)
 def test_each_error_is_of_one_branch_and_no_built_in(found: type[GitmailError]) -> None:
     """The branch says what to do now and decides the exit code."""
     branches = [branch for branch in BRANCHES if issubclass(found, branch)]
@@ -90,6 +107,7 @@ def test_each_error_is_of_one_branch_and_no_built_in(found: type[GitmailError]) 
     assert len(branches) == 1
     assert found.exit_code == BRANCHES[branches[0]]
     assert found.__mro__[-4:] == (GitmailError, Exception, BaseException, object)
+    assert all(issubclass(each, GitmailError) for each in found.__mro__[:-3])
 
 
 def test_the_tree_is_drawn_as_it_is() -> None:
@@ -105,7 +123,11 @@ def test_the_tree_is_drawn_as_it_is() -> None:
             drawn[branch].update(names)
 
     assert drawn == {
-        branch.__name__: {f.__name__ for f in leaves() if issubclass(f, branch)}
+        branch.__name__: {
+            found.__name__
+            for found in below_the_branches()
+            if issubclass(found, branch)
+        }
         for branch in BRANCHES
     }
 
@@ -128,6 +150,9 @@ def test_an_error_speaks_in_one_line_and_in_data(example: GitmailError) -> None:
         lambda: errors.InvalidNameError("agent name", LONG, "short"),
         lambda: errors.InvalidCursorError(LONG, "unknown", "it is no commit"),
         lambda: errors.MessageNotFoundError(LONG),
+        lambda: errors.MemoryNotFoundError("fact", LONG),
+        lambda: errors.StaleRevisionError("fact a b", LONG, None),
+        lambda: errors.QuarantinedError("memory/facts/a/b.md", LONG),
         lambda: errors.RoomNotFoundError(LONG),
         lambda: errors.AgentNotFoundError(LONG),
         lambda: errors.InvalidArgumentError("limit", 10**10_000, "a number"),
@@ -176,6 +201,27 @@ def test_what_is_empty_or_blank_can_be_seen() -> None:
     assert "cursor ' ' cannot" in str(errors.InvalidCursorError(" ", "", "x"))
     assert "limit 0 is" in str(errors.InvalidArgumentError("limit", 0, "x"))
     assert "limit '0' is" in str(errors.InvalidArgumentError("limit", "0", "x"))
+
+
+def test_a_stale_revision_says_what_is_in_force_now() -> None:
+    """Who has set it, and that nobody has (CAPABILITIES Y3)."""
+    problem = errors.StaleRevisionError("fact parser owner", "none", IN_FORCE)
+    nothing = errors.StaleRevisionError("fact parser owner", "0" * 8, None)
+
+    assert problem.message.endswith("but builder has set revision 000000000000")
+    assert problem.details["in_force"] == IN_FORCE
+    assert nothing.message.endswith("but nothing is in force")
+    assert nothing.details["in_force"] is None
+
+
+def test_the_message_about_memory_holds_no_text_of_others() -> None:
+    """It is shown to models as it is; near names stand in the hint, and are few."""
+    problem = errors.MemoryNotFoundError("fact", "parsr", ["parser", LONG])
+
+    assert "parser" not in problem.message
+    assert problem.hint
+    assert problem.hint.startswith("Near are: 'parser', 'xxx")
+    assert len(problem.hint) < 300
 
 
 def test_addresses_that_reach_nobody_are_told_for_what_they_are() -> None:

@@ -1,21 +1,25 @@
 """Where records stand in the tree, and what a path says (FORMAT.md)."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
+from gitmail.records.keys import slugify
+from gitmail.records.memory import MemoryRecord, Scope
 from gitmail.records.message import Message
 from gitmail.records.names import Address, AgentName, MessageId
-from gitmail.records.keys import slugify
 from gitmail.records.paths import (
     Family,
     Place,
     copy_path,
     hour_folder,
+    memory_path,
     message_path,
     parse_path,
     profile_path,
     receipt_path,
+    slot_path,
 )
 from gitmail.records.receipt import BlindCopy, Receipt, Stage
 
@@ -79,6 +83,50 @@ def test_what_goes_with_a_message_stands_in_the_folder_of_its_name() -> None:
     assert profile_path(BUILDER) == "agents/builder.md"
 
 
+def note(value: str) -> MemoryRecord:
+    """Return a note with a text."""
+    return MemoryRecord(scope=Scope.NOTE, value=value, set_by=BUILDER, set_at=DATE)
+
+
+def test_a_note_stands_in_the_folder_of_its_day() -> None:
+    """Time, author, first line and id can be read from the name."""
+    made = note("\n## The cache is cold!\n\nReally.")
+
+    assert memory_path(made) == (
+        f"memory/notes/2026-11/30/143712-builder-the-cache-is-cold-{made.id[:8]}.md"
+    )
+
+
+def test_a_note_without_letters_leaves_no_gap_in_the_name() -> None:
+    """The slug is left out where it is empty."""
+    made = note("\u65e5\u672c\u8a9e")
+
+    assert memory_path(made).endswith(f"/143712-builder-{made.id[:8]}.md")
+
+
+@pytest.mark.parametrize(
+    ("scope", "folder"),
+    [(Scope.FACT, "facts"), (Scope.WORLD, "world"), (Scope.LESSON, "lessons")],
+)
+def test_a_slot_has_one_path_whatever_its_value_and_spelling(
+    scope: Scope, folder: str
+) -> None:
+    """Value, time, author and status are no part of it (DESIGN I4)."""
+    record = MemoryRecord(
+        scope=scope,
+        entity="The Parser",
+        attribute="Owner",
+        value="One.",
+        set_by=BUILDER,
+        set_at=DATE,
+    )
+    later = replace(record, value="Two.", retired_at=DATE, retired_by=BUILDER)
+    path = f"memory/{folder}/the-parser-2f92c876ecee/owner.md"
+
+    assert memory_path(record) == memory_path(later) == path
+    assert slot_path(scope, "THE  parser\u2003", " oWNER") == path
+
+
 @pytest.mark.parametrize(
     ("text", "slug"),
     [
@@ -117,8 +165,10 @@ def test_a_slug_is_a_reminder_of_the_text(text: str, slug: str) -> None:
             f"copies/a/2026-11/30/14.1000/{ID}.md",
             Place(Family.COPY, "2026-11/30/14.1000", 1000, "a", ID),
         ),
-        ("memory/facts/parser/owner.md", Place(Family.FIXED)),
-        ("memory/notes/2026-11/30/143712-a-b-7c0f5e1d.md", Place(Family.FIXED)),
+        ("memory/facts/parser/owner.md", Place(Family.MEMORY)),
+        ("memory/world/a.b/c_d-0123456789ab.md", Place(Family.MEMORY)),
+        ("memory/lessons/0/1.md.md", Place(Family.MEMORY)),
+        ("memory/notes/2026-11/30/143712-a-b-7c0f5e1d.md", Place(Family.MEMORY)),
     ],
 )
 def test_a_path_says_what_stands_there(path: str, place: Place) -> None:
@@ -166,6 +216,15 @@ def test_a_path_says_what_stands_there(path: str, place: Place) -> None:
             "memory/a.md",
             "memory/con/a/b.md",
         ),
+        *("memory", "memory/", "memory/facts", "memory/facts/a.md", "memory/a/b/c.md"),
+        *("memory/facts/a/b/c.md", "memory/facts/con/b.md", "memory/facts/a/nul.md"),
+        *("memory/facts/a./b.md", "memory/facts/a/.md", "memory/facts/a/-b.md"),
+        *("memory/facts/-a/b.md", "memory/facts/.a/b.md", "memory/facts/\u212a/b.md"),
+        *("memory/facts/a/b.md\n", f"memory/facts/{'a' * 180}/{'b' * 9}.md"),
+        *("memory/fact/a/b.md", "Memory/facts/a/b.md", "memory/facts/a/b.MD"),
+        *("memory/notes/2026-11/143712-a.md", "memory/notes/a/b.md"),
+        *("memory/notes/2026-11/30/14/143712-a.md", "memory/notes/2026-11/30/a.md"),
+        *("memory/notes/2026-11/30/143712-.md", "memory/notes/2026-11/30/143712.md"),
         *("receipts/a./2026-11/30/14/" + ID + ".read.md", "memory/facts/a/b.txt"),
         *("receipts/a/2026-11/30/14/" + ID + ".pending.md", "memory/facts/A/b.md"),
         *("receipts/a/2026-11/30/14/" + ID + ".md", "copies/a/2026-11/30/14/x.md"),
