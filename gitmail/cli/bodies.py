@@ -33,9 +33,10 @@ class _BadLineError(InvalidArgumentError):
 class _EndlessBodyError(BodyTooLargeError):
     """A body exceeds the limit, and was not read to its end."""
 
-    def __init__(self, limit_bytes: int) -> None:
-        super().__init__(limit_bytes + 1, limit_bytes)
-        self.message = f"The body has more UTF-8 bytes than the limit of {limit_bytes}"
+    def __init__(self, limit_bytes: int, field: str) -> None:
+        super().__init__(limit_bytes + 1, limit_bytes, field)
+        said = f"The {field} has more UTF-8 bytes than the limit of {limit_bytes}"
+        self.message = said
 
 
 class _RepeatedKeyError(ValueError):
@@ -55,17 +56,37 @@ def read_body(shell: Shell, command: str) -> str:
     if body is not None and file is not None:
         message = "BODY and --body-file cannot both be given"
         raise UsageError(message, command)
-    if file is None and body not in (None, _STDIN):
-        return str(body)
-    argument = "BODY" if file is None else "--body-file"
+    if file is None:
+        return read_text(shell, body, "body")
+    return _read(shell, "--body-file", file, "body")
+
+
+def read_text(shell: Shell, said: str | None, field: str) -> str:
+    """Return a text that stands on a command line, or else on standard input.
+
+    Args:
+        said: The argument; None and a dash mean standard input.
+        field: What errors call it.
+
+    Raises:
+        BodyTooLargeError: It exceeds the mailbox's limit, beyond which none is read.
+        InvalidArgumentError: Standard input cannot be read.
+        InvalidTextError: The bytes are no UTF-8.
+    """
+    if said not in (None, _STDIN):
+        return str(said)
+    return _read(shell, field.upper(), _STDIN, field)
+
+
+def _read(shell: Shell, argument: str, file: str, field: str) -> str:
     limit = min(shell.mailbox.charter().max_body_bytes, MOST_BYTES)
-    with _opened(shell, argument, _STDIN if file is None else file) as stream:
+    with _opened(shell, argument, file) as stream:
         data = stream.read(limit + 1)
     if len(data) > limit:
-        if file in (None, _STDIN):
-            raise _EndlessBodyError(limit)
+        if file == _STDIN:
+            raise _EndlessBodyError(limit, field)
         raise BodyTooLargeError(Path(file).stat().st_size, limit)
-    return _decode("body", data)
+    return _decode(field, data)
 
 
 def read_batch(shell: Shell, file: str) -> list[tuple[int, dict[str, object]]]:

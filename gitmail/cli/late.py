@@ -11,13 +11,14 @@ if TYPE_CHECKING:
     from gitmail import config
     from gitmail.cli import logs
     from gitmail.mailbox import mailbox
-    from gitmail.render import deliveries, people, plain, terminal, text
+    from gitmail.render import deliveries, memories, people, plain, terminal, text
 
 __all__ = [
     "config",
     "deliveries",
     "logs",
     "mailbox",
+    "memories",
     "people",
     "plain",
     "terminal",
@@ -29,6 +30,7 @@ _HOMES = {
     "deliveries": "gitmail.render.deliveries",
     "logs": "gitmail.cli.logs",
     "mailbox": "gitmail.mailbox.mailbox",
+    "memories": "gitmail.render.memories",
     "people": "gitmail.render.people",
     "plain": "gitmail.render.plain",
     "terminal": "gitmail.render.terminal",

@@ -2,7 +2,7 @@
 
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from gitmail import __version__
 from gitmail.cli import (
@@ -10,6 +10,7 @@ from gitmail.cli import (
     audit,
     directory,
     late,
+    memory_grammar,
     reading,
     receiving,
     running,
@@ -21,7 +22,7 @@ from gitmail.cli.parser import UsageError, make_parser
 from gitmail.cli.shell import Shell, as_line
 from gitmail.clock import Clock, system_clock
 from gitmail.errors import BUG_EXIT, INTERRUPTED_EXIT, GitmailError
-from gitmail.render.terminal import line, shown
+from gitmail.render.terminal import clip, flat, line, short, shown
 
 _FAMILIES = (
     setup.add_parser,
@@ -30,9 +31,11 @@ _FAMILIES = (
     receiving.add_parser,
     acknowledging.add_parser,
     reading.add_parser,
+    memory_grammar.add_parser,
     audit.add_parser,
     running.add_parser,
 )
+_LONGEST = 72
 
 
 def main(argv: Sequence[str] | None = None, *, clock: Clock = system_clock) -> int:
@@ -100,5 +103,21 @@ def _report(error: GitmailError, *, is_json: bool) -> None:
         streams.complain(as_line(late.plain.error(error)))
         return
     streams.complain(f"gitmail: {line(error.message)}")
+    for each in _values_of(error):
+        streams.complain(f"    {each}")
     if error.hint:
         streams.complain(f"  {line(error.hint)}")
+
+
+def _values_of(error: GitmailError) -> list[str]:
+    """Return a line for each record of memory that an error shows."""
+    sample = error.details.get("sample")
+    records = [
+        error.details.get("in_force"),
+        *(sample if isinstance(sample, list) else []),
+    ]
+    return [
+        f"{short(str(each['revision']))}  {clip(flat(str(each['value'])), _LONGEST)}"
+        for each in records
+        if isinstance(each, Mapping)
+    ]

@@ -69,6 +69,17 @@ def seconds(option: str, high: int) -> Callable[[str], float]:
     return read
 
 
+def fraction(option: str) -> Callable[[str], float]:
+    """Return what reads an option's part of one, with the range in its error."""
+
+    def read(text: str) -> float:
+        if _DECIMAL.fullmatch(text) and float(text) <= 1:
+            return float(text)
+        raise InvalidArgumentError(option, text, "a number from 0 to 1")
+
+    return read
+
+
 def filled(option: str) -> Callable[[str], str]:
     """Return what refuses an empty value of an option.
 
@@ -81,6 +92,17 @@ def filled(option: str) -> Callable[[str], str]:
         raise InvalidArgumentError(option, text, "it may not be empty")
 
     return read
+
+
+def add_limit(parser: argparse.ArgumentParser, default: int) -> None:
+    """Add the option that says how many a list may have."""
+    parser.add_argument(
+        "--limit",
+        type=number("--limit", 1, 200),
+        default=default,
+        metavar="N",
+        help=f"1 to 200, {default} by default",
+    )
 
 
 class Parser(argparse.ArgumentParser):
@@ -108,14 +130,18 @@ class Parser(argparse.ArgumentParser):
 
 
 class _CommandParser(Parser):
-    """A command's parser: options may also stand after and between the positionals."""
+    """A command's parser: options may also stand after and between the positionals.
+
+    That of a group of commands leaves the order to the one that is chosen.
+    """
 
     def parse_known_args(  # type: ignore[override]  # the stubs overload on a default
         self, args: Sequence[str] | None = None, namespace: N | None = None
     ) -> tuple[N | argparse.Namespace, list[str]]:
-        found, extras = super().parse_known_args(
-            self._options_first(args or ()), namespace
-        )
+        given = list(args or ())
+        if self._subparsers is None:
+            given = self._options_first(given)
+        found, extras = super().parse_known_args(given, namespace)
         if extras:  # here, since the parser above would point to its own help
             unknown = [each for each in extras if each != "--"]
             self.error(f"not understood: {' '.join(unknown)}")
@@ -157,12 +183,15 @@ class _CommandParser(Parser):
 class Commands:
     """The place where families of commands add theirs."""
 
-    def __init__(self, parser: Parser, shared: "_CommandParser") -> None:
+    def __init__(
+        self, parser: Parser, shared: "_CommandParser", dest: str = "command"
+    ) -> None:
+        self._prog = parser.prog
         self._shared = shared
         self._places = parser.add_subparsers(
             title="commands",
             metavar="COMMAND",
-            dest="command",
+            dest=dest,
             parser_class=_CommandParser,
         )
 
@@ -175,11 +204,21 @@ class Commands:
             name,
             parents=[self._shared],
             description=about,
-            prog=f"gitmail {name}",
+            prog=f"{self._prog} {name}",
             **options,
         )
         parser.set_defaults(run=run)
         return parser
+
+    def group(self, name: str, summary: str, more: str = "") -> "Commands":
+        """Add a command that has commands of its own, and return their place."""
+        parser = self.add(name, _refuse_none, summary, more)
+        return Commands(parser, self._shared, "subcommand")
+
+
+def _refuse_none(shell: "Shell") -> NoReturn:
+    message = "a command is missing"
+    raise UsageError(message, f"gitmail {shell.args.command}")
 
 
 def make_parser(families: Sequence[Callable[[Commands], None]], version: str) -> Parser:

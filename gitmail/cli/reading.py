@@ -1,10 +1,9 @@
 """`read`, `thread`, `room`, `history` and `search`: looking, and changing nothing."""
 
-import argparse
 from typing import TYPE_CHECKING
 
 from gitmail.cli import late
-from gitmail.cli.parser import Commands, number
+from gitmail.cli.parser import Commands, add_limit
 from gitmail.cli.shell import Shell
 
 if TYPE_CHECKING:
@@ -22,10 +21,10 @@ def add_parser(commands: Commands) -> None:
     read.add_argument("message", metavar="MESSAGE")
     thread = commands.add("thread", run_thread, "show a message's thread")
     thread.add_argument("message", metavar="MESSAGE")
-    _add_limit(thread, 50)
+    add_limit(thread, 50)
     room = commands.add("room", run_room, "show a room's mail that you may see")
     room.add_argument("room", metavar="ROOM")
-    _add_limit(room, 50)
+    add_limit(room, 50)
 
     history = commands.add(
         "history", run_history, "list what you sent and received, newest first"
@@ -34,7 +33,7 @@ def add_parser(commands: Commands) -> None:
     history.add_argument(
         "--after", metavar="CURSOR", help="go on from the page of this cursor"
     )
-    _add_limit(history, 50)
+    add_limit(history, 50)
 
     search = commands.add(
         "search",
@@ -47,7 +46,7 @@ def add_parser(commands: Commands) -> None:
     search.add_argument("--to", dest="recipient", metavar="A", help="to this agent")
     search.add_argument("--kind", metavar="K", help="of this kind")
     search.add_argument("--order", metavar="O", help="recent (the default) or best")
-    _add_limit(search, 20)
+    add_limit(search, 20)
 
 
 def run_read(shell: Shell) -> int:
@@ -108,13 +107,3 @@ def _show(shell: Shell, conversation: "Conversation", kind: str) -> int:
         lambda: late.text.conversation(conversation, shell.look, kind),
     )
     return 0
-
-
-def _add_limit(parser: argparse.ArgumentParser, default: int) -> None:
-    parser.add_argument(
-        "--limit",
-        type=number("--limit", 1, 200),
-        default=default,
-        metavar="N",
-        help=f"1 to 200, {default} by default",
-    )

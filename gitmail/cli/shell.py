@@ -31,7 +31,7 @@ class Shell:
         clock: Returns the present.
         is_json: Whether answers are JSON objects.
         commit: The commit that the command made.
-        ids: The messages that the commit is about.
+        ids: The messages, or the records of memory, that the commit is about.
     """
 
     def __init__(self, args: argparse.Namespace, clock: Clock) -> None:

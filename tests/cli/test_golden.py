@@ -17,8 +17,16 @@ GOLDEN = Path(__file__).parents[2] / "fixtures" / "cli"
 COMMANDS = [
     "init", "register", "agents", "whois", "retire", "unretire", "send", "reply",
     "poll", "wait", "read", "receipts", "ack", "thread", "room", "history", "search",
-    "log", "status", "format", "demo", "mcp",
+    "memory", "log", "status", "format", "demo", "mcp",
 ]  # fmt: skip
+GROUPS = {
+    "memory": [
+        "add", "set", "supersede", "get", "list", "search", "history", "forget",
+        "restore",
+    ],
+}  # fmt: skip
+"""Commands that have commands of their own."""
+ALL = [*COMMANDS, *(f"{group} {name}" for group in GROUPS for name in GROUPS[group])]
 _CONVERSATION = """\
 status
 init --project demo
@@ -58,6 +66,40 @@ log --op send
 log
 --as builder status
 """
+_MEMORY = """\
+init --project demo
+register builder
+register reviewer
+--as builder memory list
+--as builder send --to reviewer "The parser is yours from now on."
+--as builder memory set fact parser owner builder
+--as reviewer memory set fact Parser OWNER reviewer --source message:ID1 --ack \
+--confidence 0.9 --tag people
+--as builder memory set fact parser owner builder --expected none
+--as builder memory set fact parser owner reviewer
+--as builder memory get fact parser owner
+--as builder memory get fact parser onwer
+--as builder memory get fact parser
+--as builder memory set lesson "release the parser" "what to check" -
+--as builder memory set lesson "release the parser" "what to check" "The manual."
+--as reviewer memory forget lesson "release the parser" --reason "it has no manual"
+--as builder memory get lesson "release the parser"
+--as builder memory list --retired
+--as builder memory history lesson "release the parser"
+--as builder memory restore lesson "release the parser" "what to check"
+--as builder memory restore lesson "release the parser" "what to check"
+--as builder memory add "# Caching\\n\\nIt does not pay." --tag speed
+--as builder memory supersede --text "# Caching\\n\\nIt does not pay." "It pays."
+--as builder memory list
+--as builder memory list note --tag speed
+--as builder memory search parser
+--as builder memory forget note --tag speed --dry-run
+--as builder memory forget note --tag speed --reason "nobody knows"
+--as builder memory forget note --tag speed
+--as builder memory forget fact parser owner
+--as builder memory history fact parser
+log --path memory/facts
+"""
 
 
 @pytest.fixture(name="golden")
@@ -77,7 +119,7 @@ def _golden(pytestconfig: pytest.Config) -> Callable[[str, str], None]:
 @pytest.mark.skipif(
     sys.version_info[:2] != (3, 11), reason="each Python words and wraps help anew"
 )
-@pytest.mark.parametrize("command", ["", *COMMANDS])
+@pytest.mark.parametrize("command", ["", *ALL])
 def test_the_help_of_each_command_is_as_it_was_reviewed(
     command: str,
     gitmail: CommandLine,
@@ -89,31 +131,40 @@ def test_the_help_of_each_command_is_as_it_was_reviewed(
     ran = gitmail(*command.split(), "--help")
 
     assert (ran.code, ran.err) == (0, "")
-    golden(f"help/{command or 'gitmail'}.txt", ran.out)
+    golden(f"help/{_file(command or 'gitmail')}", ran.out)
 
 
 def test_every_command_that_help_lists_has_a_golden_help_and_none_is_left_over(
     gitmail: CommandLine,
 ) -> None:
     """No command is added or dropped without its help being looked at."""
-    listed = re.findall(r"^    ([a-z]+) ", gitmail("--help").out, re.MULTILINE)
 
-    assert sorted(COMMANDS) == sorted(listed)
-    assert {f"{name}.txt" for name in ("gitmail", *COMMANDS)} == {
+    def listed(*command: str) -> list[str]:
+        text = gitmail(*command, "--help").out
+        return re.findall(r"^    ([a-z]+) ", text, re.MULTILINE)
+
+    assert sorted(COMMANDS) == sorted(listed())
+    assert {group: sorted(GROUPS[group]) for group in GROUPS} == {
+        name: sorted(listed(name)) for name in COMMANDS if listed(name)
+    }
+    assert {_file(name) for name in ("gitmail", *ALL)} == {
         file.name for file in (GOLDEN / "help").iterdir()
     }
 
 
-def test_a_conversation_reads_as_it_was_reviewed(
-    gitmail: CommandLine, golden: Callable[[str, str], None]
+@pytest.mark.parametrize(
+    ("name", "story"), [("conversation", _CONVERSATION), ("memory", _MEMORY)]
+)
+def test_a_story_reads_as_it_was_reviewed(
+    name: str, story: str, gitmail: CommandLine, golden: Callable[[str, str], None]
 ) -> None:
-    """The text output of every command, in one story; an id stands as `<1>`."""
-    story = _Story(gitmail)
-    for line in _CONVERSATION.replace("\\\n", "").splitlines():
-        story.tell(line)
+    """The text output of every command, in two stories; an id stands as `<1>`."""
+    told = _Story(gitmail)
+    for line in story.replace("\\\n", "").splitlines():
+        told.tell(line)
         gitmail.clock.advance(minutes=2)
 
-    golden("conversation.txt", story.text)
+    golden(f"{name}.txt", told.text)
 
 
 class _Story:
@@ -134,8 +185,7 @@ class _Story:
         self.text += self._neutral(f"$ gitmail {line}\n{ran.out}{ran.err}{result}\n")
 
     def _real(self, word: str) -> str:
-        number = re.fullmatch(r"ID(\d)", word)
-        return self._sent[int(number[1]) - 1] if number else word
+        return re.sub(r"\bID(\d)\b", lambda n: self._sent[int(n[1]) - 1], word)
 
     def _neutral(self, text: str) -> str:
         text = text.replace(str(self._gitmail.folder), "/project")
@@ -153,3 +203,7 @@ class _Story:
 def _words(line: str) -> list[str]:
     words = re.findall(r'"([^"]*)"|(\S+)', line)
     return [(quoted or plain).replace("\\n", "\n") for quoted, plain in words]
+
+
+def _file(command: str) -> str:
+    return f"{command.replace(' ', '-')}.txt"
