@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from contextlib import suppress
 from hashlib import sha256
 from importlib.resources import files
 
@@ -22,6 +23,7 @@ FORMAT_TEXT = files("gitmail").joinpath("FORMAT.md").read_text("utf-8")
 SPACES = " \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009"
 SPACES += "\u200a\u202f\u205f\u3000"
 """The white space that FORMAT.md lists."""
+NEVER_IN_A_NAME = "\t\n\v\f\r\x1c\x1d\x1e\x1f\x85\u2028\u2029"
 
 
 def examples_of_the_format() -> list[tuple[str, str]]:
@@ -57,7 +59,7 @@ def test_the_written_format_has_examples_of_all_kinds() -> None:
         ("a  b", " a\u00a0\u3000b "),
         ("\u00c4lter", "a\u0308LTER"),
         ("Stra\u00dfe", "STRASSE"),
-        ("\u03a3\u03af\u03c3\u03c5\u03c6\u03bf\u03c2", "\u03a3\u038a\u03a3\u03a5\u03a6\u039f\u03a3"),
+        ("\u03c3\u03bf\u03c6\u03cc\u03c2", "\u03a3\u039f\u03a6\u038c\u03a3"),
         ("\u1fb4", "\u0391\u0301\u0345"),
         ("\u212b", "\u00e5"),
         ("\ufb01n", "FIN"),
@@ -67,7 +69,7 @@ def test_the_written_format_has_examples_of_all_kinds() -> None:
         ("\u10a0", "\u2d00"),
         ("\u2160", "\u2170"),
     ],
-)  # fmt: skip
+)
 def test_case_spacing_and_unicode_form_make_no_difference(one: str, other: str) -> None:
     """Two spellings of one name are one name (CAPABILITIES Y2)."""
     assert key_of(one) == key_of(other)
@@ -99,10 +101,9 @@ def test_what_differs_otherwise_is_another_name(one: str, other: str) -> None:
 
 def test_white_space_is_what_the_written_format_lists() -> None:
     """Another program need not ask Python what white space is."""
-    for code in range(0x110000):
-        character = chr(code)
-        is_said = character in SPACES or unicodedata.category(character)[0] in "CZ"
-        assert is_said or key_of(f"a{character}b") != "a b", hex(code)
+    found = [c for c in map(chr, range(0x110000)) if key_of(f"a{c}b") == "a b"]
+
+    assert {*found} == {*SPACES, *NEVER_IN_A_NAME}
     assert key_of(f"a{SPACES}b{SPACES}") == "a b"
     for written in ("U+0020, U+00A0, U+1680, U+2000 to U+200A, U+202F", "U+3000"):
         assert written in FORMAT_TEXT
@@ -203,7 +204,9 @@ def test_no_text_or_too_much_is_no_name(text: object) -> None:
     assert caught.value.details["argument"] == "attribute"
 
 
-@pytest.mark.parametrize("text", ["a\nb", "a\x00", "\x1b[31m", "a\u2028b", "\ud800"])
+@pytest.mark.parametrize(
+    "text", ["a\x00", "\x1b[31m", "\ud800", *map("a{}b".format, NEVER_IN_A_NAME)]
+)
 def test_a_name_is_one_line_of_text(text: str) -> None:
     """What steers a terminal or breaks a line is in no name (DESIGN I8)."""
     with pytest.raises(InvalidTextError):
@@ -225,15 +228,9 @@ def test_a_tag_is_stored_as_it_is_compared() -> None:
 )
 def test_what_is_accepted_can_be_read_again(letter: str) -> None:
     """Folding and composing make some texts longer than their limit."""
-    for check, limit in (
-        (check_tag, TAG_LIMIT),
-        (lambda t: check_name("entity", t), 200),
-    ):
-        accepted = []
-        for count in range(1, limit + 1):
-            try:
-                accepted.append(check(letter * count))
-            except InvalidArgumentError:
-                break
-        assert len(accepted) > 10
+    for check in (check_tag, lambda text: check_name("entity", text)):
+        accepted: list[str] = []
+        with suppress(InvalidArgumentError):
+            accepted.extend(check(letter * count) for count in range(1, NAME_LIMIT + 2))
+        assert 10 < len(accepted) <= NAME_LIMIT
         assert [check(each) for each in accepted] == accepted
