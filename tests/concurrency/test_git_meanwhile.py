@@ -99,7 +99,7 @@ def test_a_push_and_a_send_at_once_both_count(box: Path, tmp_path: Path) -> None
             path, data = message_file("builder", ["reviewer"], f"pushed {number}")
             pushed.append(_commit(clone, path, data))
             sender.ask(f"sent {number}")
-            _push(clone)
+            push(clone)
             sent.append(sender.answer())
         sender.finish()
 
@@ -119,7 +119,7 @@ def _commit(clone: Path, path: str, data: bytes) -> str:
     return git(clone, "rev-parse", f"HEAD:{path}").strip()
 
 
-def _push(clone: Path) -> None:
+def push(clone: Path) -> None:
     """Push, and pull before where somebody was quicker, as people do."""
     for _ in range(20):
         done = subprocess.run(

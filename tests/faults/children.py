@@ -70,6 +70,52 @@ def full_disk(folder: str) -> None:
     say(refused)
 
 
+def read_only_memory(mailbox: str) -> None:
+    """Read and try to write memory that cannot be written; say what came."""
+    from tests.faults.remembering import ACTS, remembered  # noqa: PLC0415 - slow
+
+    with Mailbox.open(mailbox) as box:
+        agent = box.agent("builder")
+        before = remembered(box)
+        codes = {name: _code(partial(act, agent)) for name, act in ACTS.items()}
+        found = [each.text for each in agent.memory.search("first owner").records]
+        is_as_it_was = remembered(box) == before
+    say({"codes": codes, "found": found, "is_as_it_was": is_as_it_was})
+
+
+def full_disk_of_memory(folder: str) -> None:
+    """Set and forget on a disk with ever more room, and say how often it was too full.
+
+    Nothing outside of this process sees what is mounted here, so all is checked here.
+    """
+    from tests.faults.remembering import empty_folders  # noqa: PLC0415 - slow
+    from tests.processes import assert_sound, make_mailbox  # noqa: PLC0415
+
+    box = make_mailbox(Path(folder) / ".gitmail")
+    refused = 0
+    for pages in range(0, 40, 2):
+        filler = Path(folder) / "filler"
+        with Mailbox.open(box, folds=False) as mailbox:
+            memory = mailbox.agent("builder").memory
+            is_set = bool(memory.list(entity="parser").records)
+            _fill(filler, pages)
+            forget = partial(memory.forget, "fact", "parser")
+            set_ = partial(memory.set, "fact", "parser", "owner", f"{pages} left")
+            code = _code(forget if is_set else set_)
+            now_set = bool(memory.list(entity="parser").records)
+            assert (code, now_set) in (("disk_full", is_set), (None, not is_set))
+            refused += code is not None
+        with Mailbox.open(box, folds=False) as mailbox:  # while it still is full
+            memory = mailbox.agent("builder").memory
+            assert bool(memory.list(entity="parser").records) is now_set
+        filler.unlink()
+        with Mailbox.open(box) as mailbox:
+            mailbox.agent("builder").memory.add("There is room.")
+        assert_sound(box)
+        assert empty_folders(box) == []
+    say(refused)
+
+
 def too_large(mailbox: str) -> None:
     """Send where files may have ever more bytes, and say how often it was too few."""
     import resource  # noqa: PLC0415 - Windows has none

@@ -29,7 +29,11 @@ from tests.faults.trials import Steps
 CHILDREN = "tests.faults.children"
 pytestmark = needs_git
 # A full disk still lets files go, and locks are taken on any.
-_SPARED = {errno.ENOSPC: ("flock", "unlink", "rmdir"), errno.EROFS: ("flock",)}
+SPARED = {
+    errno.ENOSPC: ("flock", "unlink", "rmdir"),
+    errno.EROFS: ("flock",),
+    errno.EIO: ("flock",),
+}
 
 
 @pytest.fixture(name="box")
@@ -58,7 +62,7 @@ def test_a_step_that_fails_once_is_told_and_the_next_send_works(
     """At whichever step: all or nothing, in the very mailbox that failed (I5)."""
 
     def fail(step: str) -> None:
-        raise _failure(step, number)
+        raise failure(step, number)
 
     with Mailbox.open(box, folds=False) as mailbox:
         for step in range(1, 200):
@@ -82,8 +86,8 @@ def test_a_disk_that_fails_from_some_step_on_keeps_all_that_was_there(
     """Reading goes on meanwhile, and all is well when the disk is (I1, I5)."""
 
     def fail(step: str) -> None:
-        if step not in _SPARED[number]:
-            raise _failure(step, number)
+        if step not in SPARED[number]:
+            raise failure(step, number)
 
     for step in range(1, 200):
         with Mailbox.open(box, folds=False) as mailbox:
@@ -96,7 +100,8 @@ def test_a_disk_that_fails_from_some_step_on_keeps_all_that_was_there(
     assert_sound(box)
 
 
-def _failure(step: str, number: int) -> Exception:
+def failure(step: str, number: int) -> Exception:
+    """Return what a step raises when the system refuses it."""
     if step not in ("execute", "connect"):
         return OSError(number, os.strerror(number))
     codes = {errno.ENOSPC: sqlite3.SQLITE_FULL, errno.EROFS: sqlite3.SQLITE_READONLY}
@@ -154,7 +159,7 @@ def test_a_mailbox_on_a_read_only_mount_is_read_and_every_write_is_refused(
     box: Path,
 ) -> None:
     """As on a disk that was mounted so, or became so."""
-    mount = _mounting('mount --bind "$0" "$0" && mount -o remount,ro,bind "$0"', box)
+    mount = mounting('mount --bind "$0" "$0" && mount -o remount,ro,bind "$0"', box)
     before = _bytes_below(box)
     with Child(f"{CHILDREN}:read_only", box, prefix=mount) as reader:
         said = reader.answer()
@@ -168,7 +173,7 @@ def test_a_full_disk_refuses_a_send_or_takes_it_whole(tmp_path: Path) -> None:
     """With whatever room is left, and it works at once when room is made (I5)."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    mount = _mounting('mount -t tmpfs -o size=4m tmpfs "$0"', disk)
+    mount = mounting('mount -t tmpfs -o size=4m tmpfs "$0"', disk)
     with Child(f"{CHILDREN}:full_disk", disk, prefix=mount) as sender:
         refused = sender.answer()
         sender.finish()
@@ -197,7 +202,7 @@ _READ_ONLY_ANSWERS = {
 }
 
 
-def _mounting(script: str, folder: Path) -> list[str]:
+def mounting(script: str, folder: Path) -> list[str]:
     """Return what starts a process that sees a mount of its own, or skip the test."""
     if not shutil.which("unshare"):
         pytest.skip("no `unshare`, so nothing can be mounted for a test")

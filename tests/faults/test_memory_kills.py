@@ -23,9 +23,11 @@ pytestmark = needs_git
 # Most steps are those of every commit, which the tests of mail kill one by one; what
 # is new here is that files and folders go.
 SOME_STEPS = [
-    *(pytest.param(act, "before", 14, id=f"{act}-some") for act in ACTS),
-    pytest.param("forget_facts", "before", 3, id="forget_facts-most"),
-    pytest.param("supersede", "within", 2, id="supersede-within"),
+    pytest.param("forget_facts", "before", 2, id="forget_facts"),
+    pytest.param("set_and_acknowledge", "before", 9, id="set_and_acknowledge"),
+    pytest.param("supersede", "before", 8, id="supersede"),
+    pytest.param("restore", "before", 9, id="restore"),
+    pytest.param("restore_removed", "within", 2, id="restore_removed"),
     *(
         pytest.param(act, where, 1, id=f"{act}-{where}-each", marks=pytest.mark.stress)
         for act in ACTS
@@ -34,7 +36,7 @@ SOME_STEPS = [
 ]
 
 
-@pytest.fixture(name="trials", scope="module")
+@pytest.fixture(name="trials")
 def _trials() -> Iterator[Trials]:
     """Return a server that runs trials."""
     with Child("tests.faults.trials:serve") as server:
