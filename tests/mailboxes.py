@@ -12,6 +12,7 @@ import pytest
 from gitmail import Agent, Mailbox
 from gitmail.clock import Clock
 from gitmail.errors import GitmailError
+from gitmail.mailbox.memory_values import History, Recollections
 from gitmail.mailbox.values import Item, Page, Sent
 from gitmail.render import plain
 from tests.helpers import SettableClock, git
@@ -98,17 +99,45 @@ def merge_into(mailbox: Path, other: Path, work: Path) -> None:
 
 def edit(mailbox: Path, work: Path, files: dict[str, str | None]) -> None:
     """Change files of the tip as a person would, in a clone; None deletes one."""
+
+    def change(clone: Path) -> None:
+        for name, text in files.items():
+            file = clone / name
+            if text is None:
+                file.unlink()
+                continue
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(text.encode())
+
+    by_hand(mailbox, work, change)
+
+
+def by_hand(
+    mailbox: Path,
+    work: Path,
+    change: Callable[[Path], object],
+    message: str = "Edit by hand",
+) -> str:
+    """Do anything in a clone and push it, as a person would; return the commit."""
     git(work.parent, "clone", "-q", str(mailbox), str(work))
-    for name, text in files.items():
-        file = work / name
-        if text is None:
-            file.unlink()
-            continue
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(text.encode())
+    change(work)
     git(work, "add", "-A")
-    git(work, "commit", "-q", "-m", "Edit by hand")
+    git(work, "commit", "-q", "-m", message)
     git(work, "push", "-q", "origin", "HEAD:gitmail")
+    return git(work, "rev-parse", "HEAD").strip()
+
+
+def values(found: Recollections) -> list[str]:
+    """Return the values of records of memory, in their order."""
+    return [each.record.value for each in found.records]
+
+
+def steps(history: History) -> list[tuple[str | None, str | None]]:
+    """Return operation and value of each version, the oldest first."""
+    return [
+        (each.operation, each.shown.record.value if each.shown else None)
+        for each in reversed(history.revisions)
+    ]
 
 
 def everything(mailbox: Mailbox, *names: str) -> dict[str, Any]:
