@@ -12,13 +12,16 @@ from tests.helpers import files_in_tip, files_on_disk
 from tests.mailfiles import Clone
 from tests.processes import assert_sound, make_mailbox, needs_git, posix_only
 
+SLOT_PATH = "memory/facts/parser/owner.md"
+
 
 @pytest.fixture(name="box")
 def _box(tmp_path: Path) -> Path:
-    """Return the folder of a mailbox with some mail."""
+    """Return the folder of a mailbox with some mail, and something in memory."""
     box = make_mailbox(tmp_path / ".gitmail")
     with Mailbox.open(box) as mailbox:
         mailbox.agent("builder").send(to="reviewer", body="There before.")
+        mailbox.agent("builder").memory.set("fact", "parser", "owner", "It is builder.")
     return box
 
 
@@ -115,9 +118,33 @@ def put_a_pipe_for_a_file(box: Path) -> dict[Path, str]:
     return {message: "modified"}
 
 
+def edit_a_slot(box: Path) -> dict[Path, str]:
+    """Save another value in the place of a fact."""
+    slot = box / SLOT_PATH
+    text = slot.read_bytes().replace(b"builder.", b"mallory.")
+    slot.unlink()
+    slot.write_bytes(text)
+    return {slot: "modified"}
+
+
+def delete_memory(box: Path) -> dict[Path, str]:
+    """Delete the folder of all that is remembered."""
+    shutil.rmtree(box / "memory")
+    return {box / SLOT_PATH: "deleted"}
+
+
+def forge_a_slot(box: Path) -> dict[Path, str]:
+    """Put a file where another fact would be."""
+    forged = box / "memory" / "facts" / "lexer" / "owner.md"
+    forged.parent.mkdir()
+    forged.write_bytes((box / SLOT_PATH).read_bytes())
+    return {forged: "added"}
+
+
 EDITS = [
     *(delete_a_message, edit_a_message, edit_the_readme, delete_the_charter),
     *(delete_all_messages, add_a_note, forge_an_agent),
+    *(edit_a_slot, delete_memory, forge_a_slot),
     *(put_a_folder_for_a_file, put_a_file_for_a_folder),
     *(
         pytest.param(edit, marks=posix_only)
@@ -142,9 +169,12 @@ def test_an_edit_on_the_disk_is_named_and_no_mail_is_lost(
     with Mailbox.open(box) as mailbox:
         assert set(mailbox.status().uncommitted) == edits
         assert _texts(mailbox) == ["There before."]
+        assert _remembered(mailbox) == ["It is builder."]
 
         mailbox.agent("builder").send(to="reviewer", body="Sent after.")
+        mailbox.agent("builder").memory.set("world", "python", "latest", "3.14")
         assert _texts(mailbox) == ["There before.", "Sent after."]
+        assert _remembered(mailbox) == ["3.14", "It is builder."]
         assert set(mailbox.status().uncommitted) >= edits
         assert edited.items() <= _entries(box).items()
 
@@ -194,6 +224,109 @@ def test_a_push_that_deletes_what_was_edited_goes_on(
     assert (box / "README.md").read_bytes() == b"Pushed.\n"
 
 
+def replace_by_a_folder(box: Path) -> None:
+    """Make a folder with the name of a fact."""
+    (box / SLOT_PATH).unlink()
+    (box / SLOT_PATH).mkdir()
+    (box / SLOT_PATH / "mine.txt").write_text("Mine.", "ascii")
+
+
+def add_beside(box: Path) -> None:
+    """Put a file of one's own beside a fact."""
+    (box / SLOT_PATH).with_name("mine.txt").write_text("Mine.", "ascii")
+
+
+@needs_git
+@pytest.mark.parametrize("edit", [edit_a_slot, delete_memory])
+def test_what_is_set_replaces_an_edit_of_its_file(
+    box: Path, edit: Callable[[Path], object]
+) -> None:
+    """What a person wrote there was named before, and never was memory."""
+    with Mailbox.open(box) as mailbox:
+        memory = mailbox.agent("builder").memory
+        edit(box)
+        assert [path for path, _ in mailbox.status().uncommitted] == [SLOT_PATH]
+        standing = memory.get("fact", "parser", "owner").record.id
+        memory.set("fact", "parser", "owner", "It is lead.", expected=standing)
+
+        assert mailbox.status().uncommitted == ()
+        assert files_on_disk(box)[SLOT_PATH] == files_in_tip(box)[SLOT_PATH]
+    assert_sound(box)
+
+
+@pytest.mark.parametrize("edit", [edit_a_slot, delete_memory])
+def test_what_is_forgotten_is_gone_whatever_was_done_to_its_file(
+    box: Path, edit: Callable[[Path], object]
+) -> None:
+    """The file goes, and its folders with it."""
+    edit(box)
+    with Mailbox.open(box) as mailbox:
+        mailbox.agent("builder").memory.forget("fact", "parser")
+
+        assert not (box / "memory").exists()
+        assert mailbox.status().uncommitted == ()
+
+
+@needs_git
+def test_a_file_of_ones_own_for_the_folder_of_a_slot_stays(box: Path) -> None:
+    """What belongs there is remembered all the same, and only that is not shown."""
+    own = box / "memory" / "facts" / "lexer"
+    own.write_text("Mine.", "ascii")
+    with Mailbox.open(box) as mailbox:
+        memory = mailbox.agent("builder").memory
+        memory.set("fact", "lexer", "owner", "It is lead.")
+        memory.set("fact", "parser", "owner", "It is lead.")
+        assert memory.get("fact", "lexer", "owner").text == "It is lead."
+        assert mailbox.status().uncommitted == (
+            ("memory/facts/lexer", "added"),
+            ("memory/facts/lexer/owner.md", "deleted"),
+        )
+        assert files_on_disk(box)[SLOT_PATH] == files_in_tip(box)[SLOT_PATH]
+
+        memory.forget("fact", "lexer")
+        assert mailbox.status().uncommitted == (("memory/facts/lexer", "added"),)
+        own.unlink()
+        memory.restore("fact", "lexer", "owner")
+    assert_sound(box)
+
+
+@pytest.mark.parametrize("edit", [replace_by_a_folder, add_beside])
+def test_what_is_forgotten_takes_no_file_of_a_persons_with_it(
+    box: Path, edit: Callable[[Path], object]
+) -> None:
+    """Nor a folder in which one is, and the slot can be set again."""
+    edit(box)
+    (own,) = (path for path in box.rglob("mine.txt"))
+    with Mailbox.open(box) as mailbox:
+        memory = mailbox.agent("builder").memory
+        memory.forget("fact", "parser")
+        named = (own.relative_to(box).as_posix(), "added")
+        assert mailbox.status().uncommitted == (named,)
+        memory.set("fact", "parser", "owner", "It is lead.")
+        assert named in mailbox.status().uncommitted
+        assert _remembered(mailbox) == ["It is lead."]
+    assert own.read_text("ascii") == "Mine."
+
+
+@needs_git
+def test_a_push_that_removes_or_replaces_slots_does_so_on_the_disk(
+    box: Path, tmp_path: Path
+) -> None:
+    """As a set or a forget of anybody's does, edited by hand or not."""
+    with Mailbox.open(box) as mailbox:
+        memory = mailbox.agent("builder").memory
+        memory.set("fact", "lexer", "owner", "It is lead.")
+    edit_a_slot(box)
+    path = "memory/facts/lexer/owner.md"
+    standing = (box / path).read_bytes()
+    clone = Clone(box, tmp_path / "clone")
+    clone.push({path: None, SLOT_PATH: standing.replace(b"lexer", b"parser")})
+    with Mailbox.open(box) as mailbox:
+        assert _remembered(mailbox) == ["It is lead."]
+        assert not (box / path).parent.exists()
+    assert_sound(box)
+
+
 @needs_git
 def test_a_mailbox_may_be_moved(box: Path, tmp_path: Path) -> None:
     """Nothing in it names the place where it is (DESIGN 3)."""
@@ -235,6 +368,10 @@ def delete_marker(box: Path) -> None:
 
 def _texts(mailbox: Mailbox) -> list[str]:
     return [item.message.body for item in mailbox.agent("reviewer").poll().items]
+
+
+def _remembered(mailbox: Mailbox) -> list[str]:
+    return [each.text for each in mailbox.agent("reviewer").memory.list().records]
 
 
 def _entries(box: Path) -> dict[Path, object]:
