@@ -1,11 +1,22 @@
 """Hypothesis strategies for records, with the texts that break other mailboxes."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
-from gitmail.errors import InvalidNameError
+from gitmail.errors import InvalidArgumentError, InvalidNameError
 from gitmail.records.charter import Charter
+from gitmail.records.keys import check_name, check_tag
+from gitmail.records.memory import (
+    EPISODE_LIMIT,
+    REASON_LIMIT,
+    SLOT_SCOPES,
+    SOURCE_LIMIT,
+    MemoryRecord,
+    Scope,
+)
 from gitmail.records.message import Importance, Kind, Location, Message
 from gitmail.records.names import parse_agent_name
 from gitmail.records.profile import AgentKind, Profile
@@ -174,6 +185,55 @@ charters = st.builds(
     extra=extras(),
     text=bodies,
 )
+
+
+def _spelt(check: Callable[[str], str]) -> Callable[[str], str]:
+    """Return a check that shortens what is too long once it is in its form."""
+
+    def shortened(text: str) -> str:
+        while True:
+            try:
+                return check(check(text))
+            except InvalidArgumentError:
+                text = text[: len(text) // 2] + "x"
+
+    return shortened
+
+
+titles = lines().map(_spelt(lambda text: check_name("entity", text)))
+"""Entities and attributes, as they are shown."""
+tags = lines(64).map(_spelt(check_tag))
+_known = {
+    "value": bodies.filter(str.strip),
+    "set_by": names,
+    "set_at": times,
+    "source": st.none() | lines(SOURCE_LIMIT),
+    "tags": distinct(tags),
+    "supersedes": st.none() | ids,
+    "extra": extras(),
+}
+notes = st.builds(
+    MemoryRecord,
+    scope=st.just(Scope.NOTE),
+    episode=st.none() | lines(EPISODE_LIMIT),
+    **_known,
+)
+_in_force = st.just({"retired_by": None, "retired_at": None})
+_retired = st.fixed_dictionaries({"retired_by": names, "retired_at": times})
+_bare_slots = st.builds(
+    MemoryRecord,
+    scope=st.sampled_from(SLOT_SCOPES),
+    entity=titles,
+    attribute=titles,
+    confidence=st.none() | st.integers(0, 1000).map(lambda number: number / 1000),
+    contested=distinct(ids),
+    reason=st.none() | lines(REASON_LIMIT),
+    **_known,
+)
+slots = st.builds(
+    lambda slot, said: replace(slot, **said), _bare_slots, _in_force | _retired
+)
+memories = notes | slots
 
 tokens = st.sampled_from(
     [

@@ -13,12 +13,19 @@ from gitmail.errors import InvalidFileError, UnsupportedFormatError
 from gitmail.records import frontmatter
 from gitmail.records.charter import parse_charter
 from gitmail.records.header import HEADER_LIMIT_BYTES, Header
+from gitmail.records.memory import parse_memory
 from gitmail.records.message import parse_message
 from gitmail.records.profile import parse_profile
 from gitmail.records.receipt import parse_blind_copy, parse_receipt
-from tests.strategies import anything, headers, messages, tokens
+from tests.strategies import anything, headers, memories, messages, tokens
 
-PARSERS = [parse_message, parse_receipt, parse_blind_copy, parse_profile]
+PARSERS = [
+    parse_message,
+    parse_receipt,
+    parse_blind_copy,
+    parse_profile,
+    parse_memory,
+]
 LOADERS = ["libyaml", "python"]
 
 
@@ -48,7 +55,7 @@ nearly_files = st.one_of(
     st.binary(max_size=200),
     anything.map(str.encode),
     headers.map(lambda text: f"---\n{text}---\n\nbody\n".encode()),
-    st.tuples(messages, st.binary(max_size=3), st.integers(0, 400)).map(
+    st.tuples(messages | memories, st.binary(max_size=3), st.integers(0, 400)).map(
         lambda said: said[0].data[: said[2]] + said[1] + said[0].data[said[2] :]
     ),
 )

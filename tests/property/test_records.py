@@ -14,6 +14,7 @@ from gitmail.errors import InvalidFileError
 from gitmail.records import frontmatter
 from gitmail.records.charter import parse_charter
 from gitmail.records.fields import FieldReader
+from gitmail.records.memory import parse_memory
 from gitmail.records.message import parse_message
 from gitmail.records.profile import parse_profile
 from gitmail.records.receipt import parse_blind_copy, parse_receipt
@@ -26,6 +27,7 @@ from tests.strategies import (
     headers,
     ids,
     lines,
+    memories,
     messages,
     profiles,
     receipts,
@@ -36,6 +38,7 @@ RECORDS = [
     pytest.param(receipts, parse_receipt, id="receipt"),
     pytest.param(copies, parse_blind_copy, id="copy"),
     pytest.param(profiles, parse_profile, id="profile"),
+    pytest.param(memories, parse_memory, id="memory"),
     pytest.param(charters, lambda data: parse_charter(data, "x"), id="charter"),
 ]
 
@@ -101,6 +104,31 @@ def test_every_reader_of_yaml_sees_the_texts_of_a_message(message: Any) -> None:
     assert {key: seen.get(key) for key in expected if expected[key]} == {
         key: value for key, value in expected.items() if value
     }
+
+
+@given(memories)
+def test_every_reader_of_yaml_sees_the_texts_of_a_record_of_memory(record: Any) -> None:
+    """PyYAML's default loader reads each text as that text, and the number as one."""
+    header = record.data.split(b"\n---\n", 1)[0].removeprefix(b"---\n")
+    expected = {
+        "scope": str(record.scope),
+        "entity": record.entity or None,
+        "attribute": record.attribute or None,
+        "status": "retired" if record.is_retired else None,
+        "set_by": record.set_by,
+        "source": record.source,
+        "episode": record.episode,
+        "confidence": record.confidence,
+        "tags": [*record.tags] or None,
+        "supersedes": record.supersedes,
+        "contested": [*record.contested] or None,
+        "retired_by": record.retired_by,
+        "reason": record.reason,
+    }
+
+    seen = yaml.safe_load(header)
+
+    assert {key: seen.get(key) for key in expected} == expected
 
 
 @given(st.one_of(lines(), addresses, ids))
