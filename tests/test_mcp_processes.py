@@ -213,6 +213,24 @@ def test_a_wait_in_one_process_wakes_when_another_sends(
     assert mailbox.agent("reviewer").poll().items == ()
 
 
+def test_what_one_process_sets_in_memory_another_gets(start: Start) -> None:
+    """The second server has read memory before, and notices that it moved on."""
+    builder, reviewer = start("builder").greet(), start("reviewer").greet()
+    slot = {"scope": "fact", "entity": "parser", "attribute": "owner"}
+    empty = reviewer.call("memory_search")
+    first = builder.call("memory_set", **slot, value="builder", expected="none")
+    stale = reviewer.call("memory_set", **slot, value="reviewer", expected="none")
+    got = reviewer.call("memory_get", **slot)
+    found = reviewer.call("memory_search", query="builder")
+
+    assert empty["records"] == []
+    assert stale["error"]["code"] == "stale_revision"
+    assert stale["error"]["in_force"]["set_by"] == "builder"
+    assert got["record"]["revision"] == first["record"]["revision"]
+    assert ">builder</" in got["record"]["value"]
+    assert [each["set_by"] for each in found["records"]] == ["builder"]
+
+
 def test_fifty_parked_waits_of_one_server_all_wake(
     start: Start, mailbox: Mailbox
 ) -> None:
@@ -592,7 +610,7 @@ def test_clients_from_the_typescript_side_converse(
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
 
-    assert found["tools"] == 12
+    assert found["tools"] == 20
     assert found["instructions"] == INSTRUCTIONS
     assert found.get("version", "handshake") == era
     (message,) = found["page"]["messages"]
@@ -604,3 +622,9 @@ def test_clients_from_the_typescript_side_converse(
     assert found["surrogate"] == {"thrown": -32700}
     assert found["inbox"] == 1
     assert found["missing"] == {"thrown": -32602}
+    assert found["set"]["acked"] == found["cited"]
+    assert found["set"]["result"] == "inserted"
+    for answer in (found["got"], found["slot"]):
+        assert ">Größe: 1 ✓</" in answer["record"]["value"]
+        assert answer["record"]["set_by"] == "reviewer"
+    assert found["stale"]["structuredContent"]["error"]["code"] == "stale_revision"

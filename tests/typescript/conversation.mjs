@@ -71,6 +71,22 @@ const inbox = await reviewer.readResource({ uri: "gitmail://inbox" });
 found.inbox = JSON.parse(inbox.contents[0].text).messages.length;
 found.missing = await outcome(reviewer.readResource({ uri: "gitmail://room/none" }));
 
+const slot = { scope: "fact", entity: "Größe / Maß", attribute: "now" };
+found.cited = found.afterCancel.messages[0].id;
+const fact = {
+  ...slot,
+  value: "Größe: 1 ✓",
+  source: `message:${found.cited}`,
+  ack_source: true,
+  expected: "none",
+};
+found.set = (await call(reviewer, "memory_set", fact)).structuredContent;
+found.got = (await call(builder, "memory_get", slot)).structuredContent;
+found.stale = await call(builder, "memory_set", { ...slot, value: "2", expected: "none" });
+const path = [slot.scope, slot.entity, slot.attribute].map(encodeURIComponent).join("/");
+const remembered = await builder.readResource({ uri: `gitmail://memory/${path}` });
+found.slot = JSON.parse(remembered.contents[0].text);
+
 await reviewer.close();
 await builder.close();
 console.log(JSON.stringify(found));
