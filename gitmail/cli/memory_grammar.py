@@ -30,8 +30,8 @@ Notes go by their id, or by filters: by default what one of them fits, with
 The rest goes by entity, or by entity and attribute. World facts and lessons are
 retired: they leave every answer but history."""
 _RESTORE = """\
-It brings back what was retired, forgotten or superseded. A value that is in force
-is replaced only by a revision that is named; find it with: gitmail memory history"""
+It brings back what was retired, forgotten or superseded. A value that is in
+force is replaced only by a revision that is named; see: gitmail memory history"""
 
 
 def add_parser(commands: Commands) -> None:
