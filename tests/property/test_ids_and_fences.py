@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gitmail.records.memory import MemoryRecord
 from gitmail.records.message import Message, blob_id
 from gitmail.render.fence import fenced, visible
-from tests.strategies import bodies, messages
+from tests.strategies import bodies, memories, messages
 
 TOKEN = "0123abcd"  # noqa: S105 - it is public in each answer
 _LOOKS_LIKE_A_TAG = re.compile(r"<[\s/]*mail", re.IGNORECASE)
@@ -33,18 +34,20 @@ attacks = st.lists(st.one_of(_pieces, _pieces, bodies), max_size=12).map("".join
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 @settings(max_examples=10)
-@given(st.lists(messages, min_size=1, max_size=20))
-def test_a_message_id_is_what_git_hash_object_prints(sent: list[Message]) -> None:
-    """Real git, given the bytes of a message's file, finds the same id (DESIGN I2)."""
-    for message in sent:
+@given(st.lists(messages | memories, min_size=1, max_size=20))
+def test_an_id_is_what_git_hash_object_prints(
+    written: list[Message | MemoryRecord],
+) -> None:
+    """Real git finds the same id of a message, a note, or a slot's revision (I2)."""
+    for record in written:
         printed = subprocess.run(
             ["git", "hash-object", "--stdin"],
-            input=message.data,
+            input=record.data,
             capture_output=True,
             check=True,
         ).stdout.decode()
 
-        assert printed == f"{message.id}\n"
+        assert printed == f"{record.id}\n"
 
 
 @given(st.binary())
@@ -65,6 +68,29 @@ def test_nothing_closes_the_fence_from_inside(text: str, key: str) -> None:
     inside = shown.removeprefix(opening).removesuffix(closing)
     assert not _LOOKS_LIKE_A_TAG.search(inside)
     assert shown.count(closing) == 1
+
+
+@given(
+    attacks,
+    st.sampled_from(["record", "records", "history"]),
+    st.sampled_from(["value", "entity", "attribute", "source", "episode", "tags"]),
+)
+def test_nothing_of_memory_closes_the_fence_from_inside(
+    text: str, part: str, key: str
+) -> None:
+    """Memory was written by others too, names and tags included."""
+    said: Any = [text, text] if key == "tags" else text
+    answer = fenced({part: {key: said} if part == "record" else [{key: said}]}, TOKEN)
+    opening, closing = f"<mail-{TOKEN}>", f"</mail-{TOKEN}>"
+    record = answer[part] if part == "record" else answer[part][0]
+
+    shown = record[key] if key == "tags" else [record[key]]
+    assert len(shown) == len(said if key == "tags" else [said])
+    for each in shown:
+        assert each.startswith(opening)
+        assert each.endswith(closing)
+        inside = each.removeprefix(opening).removesuffix(closing)
+        assert not _LOOKS_LIKE_A_TAG.search(inside)
 
 
 @given(bodies)
