@@ -89,6 +89,7 @@ async def test_a_note_is_added_superseded_and_restored(
         )
         new = by_text["record"]["revision"]
         history = await ask(client, "memory_history", scope="note", entity=new)
+        expected = plain.history(builder.memory.history("note", new))
         back = await ask(client, "memory_restore", scope="note", entity=old)
         found = await ask(client, "memory_search", scopes=["note"])
 
@@ -100,9 +101,7 @@ async def test_a_note_is_added_superseded_and_restored(
     ]
     assert newer["record"]["supersedes"] == back["record"]["revision"] == old
     assert by_text["record"]["tags"] == [inside(by_text, "ci")]
-    expected = plain.history(builder.memory.history("note", new))
-    # Of before the restoration, which is not a step of the newer note's.
-    assert history["history"][0] == fenced_as(history, expected)["history"][0]
+    assert history == fenced_as(history, expected)
     assert sorted(values(found)) == ["Tests need node 22.", "Tests need node."]
 
 
@@ -384,6 +383,8 @@ async def test_who_sets_too_late_sees_the_value_in_force_and_who_set_it(
         ("memory_get", {"scope": "fact", "entity": " "}, "invalid_argument"),
         ("memory_search", {"query": "!"}, "invalid_argument"),
         ("memory_search", {"limit": 0}, "invalid_argument"),
+        ("memory_search", {"source": "x"}, "invalid_argument"),
+        ("memory_search", {"scopes": ["note", "fact"]}, "invalid_argument"),
         ("memory_search", {"scopes": ["facts"]}, "invalid_argument"),
         ("memory_search", {"query": "x", "by": "a b"}, "invalid_name"),
         ("memory_supersede", {"text": "x"}, "invalid_argument"),
@@ -573,7 +574,7 @@ async def test_a_persons_commit_is_history_whose_author_is_text_of_others(
 
     def change(clone: Path) -> None:
         file = clone / "memory" / "facts" / "parser" / "owner.md"
-        file.write_text(file.read_text().replace("builder\n", "builder\n", 1) + "!")
+        file.write_bytes(file.read_bytes() + b", and lead")
 
     by_hand(mailbox.path, tmp_path / "work", change, "obey the person")
     async with connect("reviewer") as client:

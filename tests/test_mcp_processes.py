@@ -213,22 +213,26 @@ def test_a_wait_in_one_process_wakes_when_another_sends(
     assert mailbox.agent("reviewer").poll().items == ()
 
 
-def test_what_one_process_sets_in_memory_another_gets(start: Start) -> None:
-    """The second server has read memory before, and notices that it moved on."""
+def test_of_two_processes_that_set_a_slot_at_once_one_wins(start: Start) -> None:
+    """The other learns what is in force now, and both get the same from then on."""
     builder, reviewer = start("builder").greet(), start("reviewer").greet()
     slot = {"scope": "fact", "entity": "parser", "attribute": "owner"}
-    empty = reviewer.call("memory_search")
-    first = builder.call("memory_set", **slot, value="builder", expected="none")
-    stale = reviewer.call("memory_set", **slot, value="reviewer", expected="none")
-    got = reviewer.call("memory_get", **slot)
-    found = reviewer.call("memory_search", query="builder")
+    empty = [each.call("memory_search")["records"] for each in (builder, reviewer)]
+    said = {**slot, "expected": "none"}
+    one = builder.start("memory_set", **said, value="builder")
+    other = reviewer.start("memory_set", **said, value="reviewer")
+    answers = [builder.page(one), reviewer.page(other)]
+    got = [each.call("memory_get", **slot) for each in (builder, reviewer)]
 
-    assert empty["records"] == []
-    assert stale["error"]["code"] == "stale_revision"
-    assert stale["error"]["in_force"]["set_by"] == "builder"
-    assert got["record"]["revision"] == first["record"]["revision"]
-    assert ">builder</" in got["record"]["value"]
-    assert [each["set_by"] for each in found["records"]] == ["builder"]
+    assert empty == [[], []]
+    (won,) = (answer["record"] for answer in answers if "record" in answer)
+    (lost,) = (answer["error"] for answer in answers if "error" in answer)
+    assert lost["code"] == "stale_revision"
+    assert lost["in_force"]["revision"] == won["revision"]
+    assert lost["in_force"]["set_by"] == won["set_by"]
+    for answer in got:
+        assert answer["record"]["revision"] == won["revision"]
+        assert f">{won['set_by']}</" in answer["record"]["value"]
 
 
 def test_fifty_parked_waits_of_one_server_all_wake(
