@@ -1,5 +1,6 @@
 """What a derived index holds, in a form that does not depend on how it came about."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,21 @@ _QUERIES = {
     "commits": "SELECT hex(id) FROM commits",
     "quarantine": "SELECT path, reason, hex(waits_for) FROM quarantine",
     "words": "SELECT term, doc FROM temp.vocabulary",
+    "memory": "SELECT p.text, hex(m.id), m.scope, m.entity, m.attribute, m.is_retired,"
+    " m.date, a.text, m.source, m.episode, m.digest, m.text FROM memory m"
+    " JOIN name p ON p.n = m.path JOIN name a ON a.n = m.author",
+    "memory_tag": "SELECT tag, p.text FROM memory_tag t LEFT JOIN memory m ON m.n = t.n"
+    " LEFT JOIN name p ON p.n = m.path",
+    "memory_words": "SELECT w.text, p.text FROM memory_words w LEFT JOIN memory m"
+    " ON m.n = w.rowid LEFT JOIN name p ON p.n = m.path",
+    "memory_terms": "SELECT term, doc FROM temp.memory_vocabulary",
 }
+# In the order in which they came about, for each path.
+_REVISIONS = (
+    "SELECT p.text, lower(hex(r.made)), lower(hex(r.id)) FROM revision r"
+    " JOIN name p ON p.n = r.path ORDER BY r.n"
+)
+_VOCABULARIES = {"vocabulary": "words", "memory_vocabulary": "memory_words"}
 
 
 def index_file(mailbox: Path) -> Path:
@@ -56,13 +71,24 @@ def contents_made_anew(mailbox: Mailbox) -> dict[str, list[Any]]:
 
 def _contents(view: View, index: Index | None = None) -> dict[str, list[Any]]:
     database = (index or view.index)._db
-    database.execute(
-        "CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab(main, 'words', 'row')"
-    )
+    for name, table in _VOCABULARIES.items():
+        database.execute(
+            f"CREATE VIRTUAL TABLE temp.{name} USING fts5vocab(main, '{table}', 'row')"
+        )
     try:
-        return {
+        held = {
             table: sorted(database.execute(query).fetchall(), key=repr)
             for table, query in _QUERIES.items()
         }
     finally:
-        database.execute("DROP TABLE temp.vocabulary")
+        for name in _VOCABULARIES:
+            database.execute(f"DROP TABLE temp.{name}")
+    return {**held, "revision": sorted(_histories(database.execute(_REVISIONS)))}
+
+
+def _histories(rows: Iterable[tuple[str, str, str]]) -> Iterable[tuple[str, Any]]:
+    """Return each path with its versions, each as the commit and the blob."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for path, made, blob in rows:
+        found.setdefault(path, []).append((made, blob))
+    return found.items()

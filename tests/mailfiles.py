@@ -6,9 +6,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from gitmail.records.memory import MemoryRecord, Scope
 from gitmail.records.message import Message, blob_id
 from gitmail.records.names import AgentName, MessageId
-from gitmail.records.paths import copy_path, hour_folder, message_path, receipt_path
+from gitmail.records.paths import (
+    copy_path,
+    hour_folder,
+    memory_path,
+    message_path,
+    receipt_path,
+)
 from gitmail.records.receipt import BlindCopy, Receipt, Stage
 from gitmail.store.refs import REF
 from tests.helpers import IDENTITY, environment, git
@@ -51,6 +58,22 @@ def copy_file(agent: str, message: bytes, *, part: int = 0) -> tuple[str, bytes]
     name = AgentName(agent)
     copy = BlindCopy(message=MessageId(blob_id(message)), agent=name, address=name)
     return copy_path(copy, hour_folder(MOMENT, part)), copy.data
+
+
+def slot_file(
+    entity: str, value: str, *, scope: Scope = Scope.FACT, **more: Any
+) -> tuple[str, bytes]:
+    """Return path and bytes of a slot with the attribute owner."""
+    said = {"attribute": "owner", "set_by": AgentName("builder"), "set_at": MOMENT}
+    record = MemoryRecord(scope=scope, entity=entity, value=value, **{**said, **more})
+    return memory_path(record), record.data
+
+
+def note_file(value: str, **more: Any) -> tuple[str, bytes]:
+    """Return path and bytes of a note."""
+    said = {"set_by": AgentName("builder"), "set_at": MOMENT, **more}
+    note = MemoryRecord(scope=Scope.NOTE, value=value, **said)
+    return memory_path(note), note.data
 
 
 class Entry:

@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,31 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitmail import Mailbox
-from gitmail.errors import LockTimeoutError
+from gitmail.errors import GitmailError, LockTimeoutError
+from gitmail.records.memory import Scope
+from gitmail.records.paths import memory_path
 from gitmail.records.receipt import Stage
 from gitmail.store import index as indexing
 from gitmail.store.index import Index
-from tests.helpers import git
+from tests.helpers import blob_id, git
 from tests.indexes import (
     contents,
     contents_made_anew,
     delete_index,
     index_file,
 )
-from tests.mailfiles import Clone, copy_file, message_file, receipt_file
+from tests.mailfiles import (
+    EXECUTABLE,
+    LINK,
+    MOMENT,
+    Clone,
+    Entry,
+    copy_file,
+    message_file,
+    note_file,
+    receipt_file,
+    slot_file,
+)
 from tests.processes import (
     assert_sound,
     children,
@@ -424,6 +438,164 @@ def test_an_index_does_not_tell_how_it_came_about(
         mailbox.agent("lead").poll()
         assert contents(mailbox) == contents_made_anew(mailbox)
     shutil.rmtree(folder)
+
+
+# Slots and notes, in force and not, and what stands in their place.
+
+OWNER, DATA_OF_OWNER = slot_file("Parser", "builder", tags=("people",))
+NOTE, DATA_OF_NOTE = note_file("The cache is cold.", tags=("perf",), episode="cache")
+RETIRED = {"retired_by": "reviewer", "retired_at": MOMENT, "reason": "Old."}
+SLOTS = [
+    DATA_OF_OWNER,
+    slot_file("parser", "reviewer", confidence=0.5, source="file:a.md")[1],
+    slot_file("Parser", "builder", **RETIRED)[1],
+    slot_file("Lexer", "builder")[1],
+    b"Unreadable.",
+]
+MEMORY: dict[str, list[Entry | bytes | None]] = {
+    OWNER: [*SLOTS, Entry(DATA_OF_OWNER, EXECUTABLE), None],
+    slot_file("Parser", "x", attribute="state")[0]: [
+        slot_file("Parser", "stable", attribute="state")[1],
+        None,
+    ],
+    slot_file("Python", "x", scope=Scope.WORLD)[0]: [
+        slot_file("Python", "Guido", scope=Scope.WORLD)[1],
+        slot_file("Python", "Nobody", scope=Scope.WORLD, **RETIRED)[1],
+        DATA_OF_OWNER,
+    ],
+    NOTE: [DATA_OF_NOTE, note_file("Another.")[1], None],
+    note_file("Another.")[0]: [note_file("Another.")[1], None],
+    "memory/facts/parser": [b"A file.", None],
+    "memory/facts/unknown.txt": [b"Text.", None],
+    "memory": [b"A file.", Entry(b"facts", LINK), None],
+}
+EDITS = st.lists(
+    st.lists(
+        st.sampled_from(
+            [(path, content) for path, each in MEMORY.items() for content in each]
+        ),
+        min_size=1,
+        max_size=4,
+        unique_by=lambda change: change[0],
+    ).map(lambda changes: dict(sorted(changes, key=lambda change: change[0]))),
+    min_size=2,
+    max_size=5,
+)
+
+
+@needs_git
+@given(EDITS)
+@settings(max_examples=15, deadline=None, derandomize=True, database=None)
+def test_the_index_of_memory_does_not_tell_how_it_came_about(
+    tmp_path_factory: pytest.TempPathFactory,
+    edits: list[dict[str, Entry | bytes | None]],
+) -> None:
+    """Whatever people push, also where what gitmail would write stands already."""
+    folder = tmp_path_factory.mktemp("memory")
+    box = make_mailbox(folder / ".gitmail")
+    with Mailbox.open(box) as mailbox:
+        memory = mailbox.agent("builder").memory
+        clone = Clone(box, folder / "clone")
+        for pushed in edits:
+            clone.push(pushed)
+            assert contents(mailbox) == contents_made_anew(mailbox)
+            with suppress(GitmailError):  # what is quarantined is not replaced
+                memory.set("fact", "PARSER", "owner", "lead")
+            memory.forget("note", memory.add("A note.").record.id)
+            assert contents(mailbox) == contents_made_anew(mailbox)
+    shutil.rmtree(folder)
+
+
+def known(mailbox: Mailbox) -> dict[str, str]:
+    """Return path and value of what is in force."""
+    found = mailbox.agent("reviewer").memory.list(limit=200).records
+    return {memory_path(each.record): each.record.value for each in found}
+
+
+def revisions(mailbox: Mailbox, path: str) -> list[tuple[str, str]]:
+    """Return commit and blob of each version of a path, oldest first."""
+    found: dict[str, list[tuple[str, str]]] = dict(contents(mailbox)["revision"])
+    return found.get(path, [])
+
+
+@needs_git
+@pytest.mark.parametrize(
+    ("edit", "expected", "quarantined"),
+    [
+        ({OWNER: SLOTS[1]}, {OWNER: "reviewer", NOTE: "The cache is cold."}, []),
+        ({OWNER: None}, {NOTE: "The cache is cold."}, []),
+        ({NOTE: None}, {OWNER: "builder"}, []),
+        ({OWNER: SLOTS[2]}, {NOTE: "The cache is cold."}, []),
+        ({OWNER: b"Nonsense."}, {NOTE: "The cache is cold."}, [OWNER]),
+        ({OWNER: SLOTS[3]}, {NOTE: "The cache is cold."}, [OWNER]),
+        (
+            {OWNER: None, "memory/facts/lexer/owner.md": DATA_OF_OWNER},
+            {NOTE: "The cache is cold."},
+            ["memory/facts/lexer/owner.md"],
+        ),
+        (
+            {OWNER: None, slot_file("Lexer", "")[0]: SLOTS[3]},
+            {slot_file("Lexer", "")[0]: "builder", NOTE: "The cache is cold."},
+            [],
+        ),
+        ({NOTE: note_file("Another.")[1]}, {OWNER: "builder"}, [NOTE]),
+        ({"memory": None}, {}, []),
+        ({"memory": b"A file."}, {}, ["memory"]),
+    ],
+    ids=[
+        *("replaced", "removed", "note removed", "retired", "nonsense", "of another"),
+        *("moved", "renamed", "note rewritten", "all removed", "a file instead"),
+    ],
+)
+def test_what_people_push_is_what_is_known(
+    box: Path,
+    tmp_path: Path,
+    edit: dict[str, bytes | None],
+    expected: dict[str, str],
+    quarantined: list[str],
+) -> None:
+    """And when it is put right again, so is the index (DESIGN 7, 11)."""
+    sound = {OWNER: DATA_OF_OWNER, NOTE: DATA_OF_NOTE}
+    with Mailbox.open(box) as mailbox:
+        clone = Clone(box, tmp_path / "clone")
+        clone.push(sound)
+        assert known(mailbox) == {OWNER: "builder", NOTE: "The cache is cold."}
+
+        made = clone.push(edit)
+        assert known(mailbox) == expected
+        assert [path for path, _ in mailbox.status().quarantine] == quarantined
+        assert contents(mailbox) == contents_made_anew(mailbox)
+        touched = [path for path in sound if path in edit or "memory" in edit]
+        assert {revisions(mailbox, path)[-1][0] for path in touched} == {made}
+
+        clone.push({"memory": None})
+        clone.push(sound)
+        assert known(mailbox) == {OWNER: "builder", NOTE: "The cache is cold."}
+        assert mailbox.status().quarantine == ()
+        assert contents(mailbox) == contents_made_anew(mailbox)
+
+
+@needs_git
+def test_each_version_is_recorded_once_with_the_commit_that_made_it(
+    box: Path, tmp_path: Path
+) -> None:
+    """The same value twice, a removal, and what others did meanwhile (Y8)."""
+    values = [DATA_OF_OWNER, SLOTS[1], None, DATA_OF_OWNER]
+    with Mailbox.open(box) as mailbox:
+        clone = Clone(box, tmp_path / "clone")
+        made = []
+        for value in values:
+            made.append(clone.push({OWNER: value}))
+            clone.push({"memory/facts/lexer/owner.md": value})
+            mailbox.agent("builder").send(to="reviewer", body="Meanwhile.")
+
+        assert revisions(mailbox, OWNER) == [
+            (commit, blob_id(value) if value else "")
+            for commit, value in zip(made, values, strict=True)
+        ]
+        delete_index(box)
+    with Mailbox.open(box) as mailbox:
+        assert [commit for commit, _ in revisions(mailbox, OWNER)] == made
 
 
 @needs_git
