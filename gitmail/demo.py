@@ -34,7 +34,9 @@ The parser is ready for review: `src/parser.py`.
 - It still drops comments; is that all right?
 """
 _NOTE = "Looking at it now."
-_ANSWER = "Comments may go. Nested lists look good, merge it."
+_ANSWER = "Comments may go. Nested lists look good, merge it. The parser is yours."
+_FACT = ("fact", "parser", "owner")
+_OWNER = "builder"
 _PARKED_S = 0.5
 """How long the reader is seen to wait before something is sent."""
 _WAIT_S = 20
@@ -91,6 +93,9 @@ class _Demo:
         message = self.talk()
         self.title("What its sender sees of the brief")
         self.command("--as", "builder", "receipts", message[:10])
+        self.title("What the next agent will know, and where it comes from")
+        self.command("--as", "reviewer", "memory", "get", *_FACT)
+        self.command("log", "--path", "memory/facts/parser/owner.md")
         self.title("All of it is in git, one commit an operation")
         self.command("log")
         self.title("Every message is a Markdown file, and its id is its git blob id")
@@ -138,7 +143,25 @@ class _Demo:
             )
             await self.wait(builder, arrived)
             self.tell("builder", "message_wait", str(arrived[1]))
+            await self.remember(builder, str(arrived[1].message["id"]))
         return message
+
+    async def remember(self, peer: "_Peer", message: str) -> None:
+        """Record what a message settles, and acknowledge it in the same commit."""
+        scope, entity, attribute = _FACT
+        stored = await peer.call(
+            "memory_set",
+            f"{' '.join(_FACT)}: {_OWNER}, by that message, which it acks",
+            scope=scope,
+            entity=entity,
+            attribute=attribute,
+            value=_OWNER,
+            source=f"message:{message}",
+            ack_source=True,
+        )
+        if stored.get("acked") != message:
+            step = "memory_set"
+            raise DemoError(step, "the message is not acknowledged")
 
     async def connect(self, stack: AsyncExitStack, name: str) -> "_Peer":
         command = _gitmail("--as", name, "mcp")

@@ -23,7 +23,8 @@ _WHOLE = re.compile(r"-?[0-9]{1,9}")
 _DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 _DESCRIPTION = """\
-A mailbox for coding agents, kept as Markdown in a git repository beside the project.
+A mailbox and a memory for coding agents, kept as Markdown in a git repository
+beside the project.
 """
 _EPILOG = """\
 start with:
@@ -31,6 +32,7 @@ start with:
   gitmail register builder                      register a name
   gitmail --as builder send --to reviewer TEXT  write to another agent
   gitmail --as reviewer poll                    see what is pending
+  gitmail --as reviewer memory list             see what is known
 
 A message is named by its id or by the first 8 or more digits of it.
 `gitmail COMMAND --help` tells the rest, `gitmail demo` shows it all.

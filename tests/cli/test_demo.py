@@ -13,7 +13,7 @@ from tests.cli.conftest import CommandLine
 from tests.helpers import START, blob_id, environment
 
 
-def test_the_demo_shows_a_conversation_its_log_and_a_file_and_cleans_up(
+def test_the_demo_shows_a_conversation_a_fact_the_log_and_a_file_and_cleans_up(
     tmp_path: Path,
 ) -> None:
     """A newcomer sees all of gitmail without a project, a mailbox or git."""
@@ -34,6 +34,9 @@ def test_the_demo_shows_a_conversation_its_log_and_a_file_and_cleans_up(
         r"^reviewer +message_wait +returns \w+ from builder, \d+ ms after it was sent$",
         r"^  reviewer  to  acked ",
         r"^builder +message_wait +returns \w+ from reviewer$",
+        r"^builder +memory_set +fact parser owner: builder, ",
+        r"^Source: +message:\w{40}$",
+        r"^\w{10}  just now  builder  memory-set  facts/parser/owner$",
         r"^\w{10}  just now  reviewer  ack  ",
         r"^  gitmail --as builder mcp  ",
     ):
