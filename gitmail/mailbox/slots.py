@@ -185,12 +185,17 @@ def find_past_note(view: View, text: str) -> tuple[str, str]:
     """
     rows = view.index.execute(
         "SELECT DISTINCT r.id, name.text FROM revision r JOIN name ON name.n = r.path"
-        " WHERE r.id BETWEEN ? AND ? ORDER BY r.id",
+        " WHERE r.id BETWEEN ? AND ? ORDER BY r.id, name.text",
         id_range(parse_id_prefix(text, "note id")),
     ).fetchall()
-    paths = {row[0].hex(): row[1] for row in rows if row[1].startswith(NOTES)}
+    paths: dict[str, list[str]] = {}
+    for blob, path in rows:
+        if path.startswith(NOTES):
+            paths.setdefault(blob.hex(), []).append(path)
     note = _only(list(paths), text)
-    return note, paths[note]
+    # Where a person has moved it, its own path is the one that it names itself.
+    own = (path for path in paths[note] if version(view, path, note))
+    return note, next(own, paths[note][0])
 
 
 def version(view: View, path: str, revision: str) -> MemoryRecord | None:
