@@ -38,7 +38,7 @@ from gitmail.records.memory import (
 )
 from gitmail.records.names import AgentName, parse_id_prefix
 from gitmail.records.paths import memory_path
-from gitmail.records.text import check_string, headline
+from gitmail.records.text import check_string
 from gitmail.store.memory_index import scope_number, text_number
 from gitmail.store.view import File, Plan, View
 
@@ -223,10 +223,8 @@ def plan_restoring_note(
 
 def _matching(view: View, filters: Filters) -> list[MemoryRecord]:
     if filters.is_empty:
-        rule = (
-            f"notes are forgotten by at least one of {', '.join(_CONDITIONS)}, or by id"
-        )
-        raise InvalidArgumentError("filters", None, rule)
+        rule = f"a note's id, or else at least one of {', '.join(_CONDITIONS)}"
+        raise InvalidArgumentError("entity", None, rule)
     conditions: list[str] = []
     values: list[object] = []
     for key, condition in _CONDITIONS.items():
@@ -314,7 +312,7 @@ def _restore(
 
 def _because(what: str, reason: str | None) -> str:
     """Return the rest of a commit's subject; the history reads the reason from it."""
-    return f"{what}: {headline(reason, REASON_LIMIT)}" if reason else what
+    return f"{what}: {reason}" if reason else what
 
 
 def _filled(field: str, text: object) -> str | None:
