@@ -122,15 +122,23 @@ class Memory:
         return self._mailbox.store.read(lambda v: recalling.get(v, self._agent, name))
 
     def get_entity(self, scope: str, entity: str) -> Recollections:
-        """Return all that is in force of an entity; long values are cut.
+        """Return all that is in force of an entity, or a note.
+
+        Values are whole up to 32 KiB in all; of the others there is the start.
+
+        Args:
+            scope: fact, world, lesson; or note, with its id as entity.
 
         Raises:
-            MemoryNotFoundError, InvalidTextError, InvalidArgumentError
+            MemoryNotFoundError, AmbiguousIdError, InvalidNameError, InvalidTextError,
+            InvalidArgumentError
         """
-        found, named = slots.check_scope(scope), check_name("entity", entity)
-        return self._mailbox.store.read(
-            lambda v: recalling.get_entity(v, self._agent, found, named)
-        )
+        found = slots.check_scope(scope, _EVERY)
+        read = self._mailbox.store.read
+        if found is Scope.NOTE:
+            return read(lambda v: recalling.get_note(v, self._agent, entity))
+        named = check_name("entity", entity)
+        return read(lambda v: recalling.get_entity(v, self._agent, found, named))
 
     def list(
         self,
@@ -157,7 +165,7 @@ class Memory:
 
     def search(
         self,
-        query: str,
+        query: str | None = None,
         *,
         scopes: Tags = None,
         entity: str | None = None,
@@ -171,6 +179,7 @@ class Memory:
         """Return what is in force and has all the words, the best match first.
 
         Args:
+            query: None for everything, the newest first.
             scopes, tags: Only what is of one of them. All filters apply.
             source: Only what has exactly this source.
             by: Only what this agent has set.
@@ -180,7 +189,6 @@ class Memory:
         Raises:
             InvalidArgumentError, InvalidTextError, InvalidNameError
         """
-        check_string("query", query)
         return self._recall(
             query=query,
             scopes=scopes,

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from gitmail.errors import MemoryNotFoundError
-from gitmail.mailbox.checks import choice, flag
+from gitmail.mailbox.checks import choice, flag, texts
 from gitmail.mailbox.lookup import known_member
 from gitmail.mailbox.memory_values import (
     History,
@@ -19,6 +19,7 @@ from gitmail.mailbox.searching import excerpt, match_all, parse_words
 from gitmail.mailbox.slots import (
     SlotName,
     entity_records,
+    find_note,
     find_past_note,
     in_force,
     no_such_slot,
@@ -75,7 +76,7 @@ def make_wanted(
     Raises:
         InvalidArgumentError, InvalidTextError, InvalidNameError: One of the values.
     """
-    named = [scopes] if isinstance(scopes, str) else list(scopes or ())
+    named = texts("scope", scopes, len(Scope)) if scopes is not None else []
     moment = parse_since("since", since, now) if since is not None else None
     return Wanted(
         words=parse_words(query) if query is not None else (),
@@ -117,6 +118,16 @@ def get_entity(
     if not records:
         raise no_such_slot(view, scope, entity)
     return Recollections(records=tuple(_within_budget(records)))
+
+
+def get_note(view: View, caller: AgentName, note: str) -> Recollections:
+    """Return a note that is in force.
+
+    Raises:
+        InvalidNameError, AmbiguousIdError, MemoryNotFoundError
+    """
+    known_member(view, caller)
+    return Recollections(records=(Recollection.whole(find_note(view, note)),))
 
 
 def recall(view: View, caller: AgentName, wanted: Wanted) -> Recollections:

@@ -62,7 +62,7 @@ class Set(_Slot):
 class Get(_Slot):
     """The arguments of memory_get."""
 
-    scope: SlotScope
+    scope: AnyScope
     entity: str
     attribute: str | None = None
 

@@ -7,9 +7,6 @@ from gitmail.mcp_server.tools import Tool, on_thread
 from gitmail.render import plain
 from gitmail.render.plain import Plain
 
-_DEFAULT_LIMIT = 20
-_ONLY_WITH_WORDS = ("source", "by", "since")
-
 
 def _add(caller: Caller, said: args.Add) -> Plain:
     return plain.stored(caller.agent().memory.add(**said.said()))
@@ -35,15 +32,7 @@ def _get(caller: Caller, said: args.Get) -> Plain:
 
 
 def _search(caller: Caller, said: args.Search) -> Plain:
-    memory = caller.agent().memory
-    given = {"limit": _DEFAULT_LIMIT} | said.said()
-    if said.query is not None:
-        return plain.recollections(memory.search(**given))
-    scopes = given.pop("scopes", [])
-    if len(scopes) > 1 or not given.keys().isdisjoint(_ONLY_WITH_WORDS):
-        rule = f"{', '.join(_ONLY_WITH_WORDS)} and several scopes need words beside"
-        raise InvalidArgumentError("query", None, f"{rule} them")
-    return plain.recollections(memory.list(scopes[0] if scopes else None, **given))
+    return plain.recollections(caller.agent().memory.search(**said.said()))
 
 
 def _supersede(caller: Caller, said: args.Supersede) -> Plain:
@@ -95,8 +84,8 @@ MEMORY_TOOLS = (
     Tool(
         name="memory_get",
         description=(
-            "Show what is in force in a slot, or without attribute in all slots of an"
-            " entity."
+            "Show what is in force in a slot, without attribute in all slots of an"
+            " entity; or a note, its revision as entity."
         ),
         arguments=args.Get,
         run=on_thread(_get),
@@ -106,8 +95,8 @@ MEMORY_TOOLS = (
         name="memory_search",
         description=(
             "Find what is in force in memory and has all the words; without a query"
-            " the newest. Never shows mail. Long values are cut: memory_get shows a"
-            " slot whole, memory_history a note."
+            " the newest. Never shows mail. Long values are cut: memory_get shows them"
+            " whole."
         ),
         arguments=args.Search,
         run=on_thread(_search),

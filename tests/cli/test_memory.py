@@ -408,7 +408,7 @@ def test_misuse_of_a_nested_command_points_to_its_own_help(
         (["set", "fact", "a", "b", "c", "--ack"], "invalid_argument"),
         (["add", "a", "--tag", ""], "invalid_argument"),
         (["add", "a", "--episode", " "], "invalid_argument"),
-        (["get", "note", "a"], "invalid_argument"),
+        (["get", "note", "a"], "invalid_name"),
         (["list", "facts"], "invalid_argument"),
         (["list", "--limit", "201"], "invalid_argument"),
         (["list", "--entity", ""], "invalid_argument"),
