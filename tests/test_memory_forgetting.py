@@ -263,7 +263,7 @@ def test_forgetting_notes_without_a_filter_is_refused(
         problem = refused(mailbox, builder.memory.forget, "note", entity, **said)
 
         assert isinstance(problem, InvalidArgumentError)
-        assert problem.details["argument"] == "filters"
+        assert problem.details["argument"] == "entity"
         assert all(name in problem.message for name in FILTERS)
     assert len(left(builder)) == len(notes)
 
