@@ -45,17 +45,18 @@ def run_set(shell: Shell) -> int:
 
 
 def run_get(shell: Shell) -> int:
-    """Show what is in force in a slot, or of an entity."""
+    """Show what is in force in a slot, or of an entity, or a note."""
     args = shell.args
+    scope, entity = _scope_and_entity(args, "get")
     memory = shell.agent.memory
     if args.attribute is None:
-        records = memory.get_entity(args.scope, args.entity)
+        records = memory.get_entity(scope, entity)
         shell.show(
             lambda: late.plain.recollections(records),
             lambda: late.memories.entity(records, shell.look),
         )
         return 0
-    found = memory.get(args.scope, args.entity, args.attribute)
+    found = memory.get(scope, entity, args.attribute)
     shell.show(
         lambda: late.plain.remembered(found),
         lambda: late.memories.remembered(found, shell.look),

@@ -91,8 +91,12 @@ def _add_writing(own: Commands) -> None:
 
 
 def _add_looking(own: Commands) -> None:
-    get = own.add("get", memory.run_get, "show what is in force of an entity")
-    _add_slot(get, has_all=False)
+    get = own.add("get", memory.run_get, "show what is in force, or a note")
+    get.usage = (
+        "gitmail memory get [OPTIONS] SCOPE ENTITY [ATTRIBUTE]\n"
+        "       gitmail memory get [OPTIONS] NOTE"
+    )
+    _add_slot_or_note(get)
 
     listing = own.add("list", memory.run_list, "list what is in force, newest first")
     _add_entity(listing)
@@ -176,15 +180,10 @@ def _add_forgetting(own: Commands) -> None:
     _add_slot_or_note(restore)
 
 
-def _add_slot(parser: Parser, *, has_all: bool = True) -> None:
+def _add_slot(parser: Parser) -> None:
     parser.add_argument("scope", metavar="SCOPE", help="fact, world or lesson")
     parser.add_argument("entity", metavar="ENTITY", help="what it is about; a task")
-    parser.add_argument(
-        "attribute",
-        nargs=None if has_all else "?",
-        metavar="ATTRIBUTE",
-        help="what of it; an aspect of the task",
-    )
+    parser.add_argument("attribute", metavar="ATTRIBUTE", help="what of it; an aspect")
 
 
 def _add_slot_or_note(parser: Parser) -> None:

@@ -90,7 +90,9 @@ def remembered(value: Recollection, look: Look) -> str:
 
 
 def entity(value: Recollections, look: Look) -> str:
-    """Return all that is in force of an entity."""
+    """Return all that is in force of an entity, or a note."""
+    if value.records[0].record.scope is Scope.NOTE:
+        return remembered(value.records[0], look)
     lines: list[str] = []
     for each in value.records:
         record = each.record

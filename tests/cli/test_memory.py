@@ -189,6 +189,19 @@ def test_a_note_is_superseded_by_id_or_by_its_text_and_keeps_its_labels(
     assert _values(memory.ok("list", "note")) == ["Three."]
 
 
+def test_a_note_is_shown_whole_by_its_id(memory: MemoryLine) -> None:
+    """Lists have only the start of a long one."""
+    text = f"A headline.\n\n{'word ' * 200}end"
+    note = memory.ok("add", text, "--episode", "e1")["record"]["revision"]
+    shown = memory("get", note[:8]).out
+    about, _, value = shown.partition("\n\n")
+
+    assert _values(memory.ok("get", "note", note)) == [text]
+    assert value == f"{text}\n"
+    assert about.split("\n")[0].split() == ["Scope:", "note"]
+    assert {"Episode:", note} <= {*about.split()}
+
+
 def test_a_lesson_is_retired_with_a_reason_and_restored(
     memory: MemoryLine,
 ) -> None:
@@ -368,6 +381,7 @@ def test_what_looks_like_an_option_follows_a_double_dash(memory: MemoryLine) -> 
         (["supersede", "--text", "a", "b", "c"], "cannot both", "memory supersede"),
         (["forget"], "SCOPE", "memory forget"),
         (["forget", "fact"], "ENTITY is required", "memory forget"),
+        (["get", "fact"], "ENTITY is required", "memory get"),
         (["history"], "SCOPE", "memory history"),
         (["history", "world"], "ENTITY is required", "memory history"),
         (["restore", "note"], "NOTE is required", "memory restore"),
@@ -409,6 +423,7 @@ def test_misuse_of_a_nested_command_points_to_its_own_help(
         (["add", "a", "--tag", ""], "invalid_argument"),
         (["add", "a", "--episode", " "], "invalid_argument"),
         (["get", "note", "a"], "invalid_name"),
+        (["get", "a"], "invalid_name"),
         (["list", "facts"], "invalid_argument"),
         (["list", "--limit", "201"], "invalid_argument"),
         (["list", "--entity", ""], "invalid_argument"),
@@ -445,6 +460,7 @@ def test_bad_input_to_memory_exits_with_2_and_writes_nothing(
     [
         ["get", "fact", "a"],
         ["get", "fact", "a", "b"],
+        ["get", "12345678"],
         ["history", "12345678"],
         ["history", "world", "a"],
         ["forget", "fact", "a", "b"],
@@ -697,7 +713,12 @@ def test_a_value_of_many_lines_cannot_pass_for_another_record() -> None:
     """Lists show its headline; what is shown whole is indented."""
     value = "ok\n0123456789  just now  lead  fact  parser  owner\n    lead"
     record = MemoryRecord(
-        scope=Scope.NOTE, value=value, set_by=AgentName("a"), set_at=START
+        scope=Scope.FACT,
+        entity="parser",
+        attribute="owner",
+        value=value,
+        set_by=AgentName("a"),
+        set_at=START,
     )
     records = Recollections(records=(Recollection.whole(record),))
 
