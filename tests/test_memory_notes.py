@@ -69,6 +69,37 @@ def test_the_id_of_a_note_is_the_blob_of_its_file(
     assert stored.commit == tip(mailbox)
 
 
+@pytest.mark.parametrize("digits", [8, 40])
+def test_a_note_is_got_whole_by_its_id(builder: Agent, digits: int) -> None:
+    """However long it is; lists have only the start of it (Y1)."""
+    record = builder.memory.add("x" * LIMIT).record
+
+    found = builder.memory.get_entity("note", record.id[:digits])
+
+    assert [(each.record, each.text) for each in found.records] == [
+        (record, "x" * LIMIT)
+    ]
+    (listed,) = builder.memory.list("note").records
+    assert listed.is_truncated
+    assert len(listed.text) < 500
+
+
+@pytest.mark.parametrize(
+    ("note", "error"),
+    [(UNKNOWN, MemoryNotFoundError), ("a note", InvalidNameError)],
+)
+def test_a_note_that_is_not_in_force_is_not_got(
+    mailbox: Mailbox, builder: Agent, note: str, error: type
+) -> None:
+    """Nor one that was forgotten; the history has that (Y1)."""
+    gone = builder.memory.add("gone").record.id
+    builder.memory.forget("note", gone)
+
+    assert isinstance(refused(mailbox, builder.memory.get_entity, "note", note), error)
+    problem = refused(mailbox, builder.memory.get_entity, "note", gone)
+    assert isinstance(problem, MemoryNotFoundError)
+
+
 def test_the_same_text_may_be_noted_twice(mailbox: Mailbox) -> None:
     """Even in the same microsecond; each is a note of its own (Y1)."""
     with Mailbox.open(mailbox.path, clock=still(START)) as other:

@@ -426,7 +426,6 @@ def test_an_unknown_scope_is_refused(
     for problem in (
         refused(mailbox, memory.set, scope, "x", "y", "value"),
         refused(mailbox, memory.get, scope, "x", "y"),
-        refused(mailbox, memory.get_entity, scope, "x"),
     ):
         assert problem.code == "invalid_argument"
         assert problem.details["argument"] == "scope"
@@ -440,8 +439,13 @@ def test_an_unknown_scope_is_refused_also_where_notes_are_meant(
 ) -> None:
     """By the verbs of slots and notes (Y12)."""
     memory = builder.memory
-    for verb in (memory.forget, memory.restore, memory.history):
-        problem = refused(mailbox, verb, scope, "x", "y")
+    for verb, args in (
+        (memory.forget, ("x", "y")),
+        (memory.restore, ("x", "y")),
+        (memory.history, ("x", "y")),
+        (memory.get_entity, ("x",)),
+    ):
+        problem = refused(mailbox, verb, scope, *args)  # type: ignore[operator]
         assert problem.code == "invalid_argument"
         assert problem.details["accepted"] == "one of note, fact, world, lesson"
 

@@ -332,3 +332,18 @@ def test_a_sign_beside_a_word_is_no_part_of_it(builder: Agent, reviewer: Agent) 
 
     assert found(reviewer, "done") == ["Done\N{ROBOT FACE}"]
     assert len(found(reviewer, "shipped")) == 1
+
+
+def test_no_filter_or_order_lets_memory_into_mail_search(
+    builder: Agent, reviewer: Agent
+) -> None:
+    """Its words are in an index of their own (Y10)."""
+    send(builder, "a word")
+    builder.memory.add("word in a note", tags="word")
+    builder.memory.set("fact", "word", "word", "word in a fact", source="word")
+
+    for agent in (builder, reviewer):
+        assert found(agent, "word") == ["a word"]
+        assert found(agent, "word", order="best") == ["a word"]
+        assert found(agent, "word from:builder kind:note") == ["a word"]
+        assert found(agent, "fact") == []

@@ -252,3 +252,34 @@ def test_visibility_is_the_same_without_the_index(
         assert other.agent("outsider").history().items == ()
 
     assert found == expected
+
+
+def test_memory_that_cites_a_blind_copy_tells_nobody_who_got_it(
+    mailbox: Mailbox, sent: Sent
+) -> None:
+    """The log names the mail only to those who know of the copy (A2, Y11)."""
+    source = f"message:{sent.message.id}"
+    memory = mailbox.agent(BLIND).memory
+    stored = memory.set("fact", "x", "y", "value", source=source, ack=True)
+
+    for name in ("reviewer", "lead", "outsider"):
+        (entry,) = mailbox.log(op="memory-set", viewer=name)
+        assert (entry.commit, entry.messages) == (stored.commit, ())
+        assert mailbox.log(path=f"receipts/{BLIND}", viewer=name) == []
+    for name in ("builder", BLIND):
+        (entry,) = mailbox.log(op="memory-set", viewer=name)
+        assert entry.messages == (sent.message.id,)
+
+
+def test_everybody_who_is_registered_sees_all_of_memory(
+    mailbox: Mailbox, sent: Sent
+) -> None:
+    """Also what cites mail that they may not see, but nothing of that mail (R16)."""
+    source = f"message:{sent.message.id}"
+    mailbox.agent("reviewer").memory.set("fact", "x", "y", "value", source=source)
+    memory = mailbox.agent("outsider").memory
+
+    assert memory.get("fact", "x", "y").record.source == source
+    assert len(memory.search("value").records) == 1
+    with pytest.raises(GitmailError, match="no message"):
+        memory.add("a note", source=source)
