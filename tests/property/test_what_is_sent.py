@@ -4,11 +4,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gitmail import Mailbox
-from gitmail.errors import InvalidInputError, RequestConflictError
+from gitmail.errors import InvalidInputError, MemoryNotFoundError, RequestConflictError
+from gitmail.records.keys import key_of
+from gitmail.records.memory import parse_memory
 from gitmail.records.message import Location, parse_message
 from gitmail.records.profile import parse_profile
 from tests.helpers import SettableClock
@@ -131,3 +133,82 @@ def test_a_profile_is_read_as_it_was_written(
     data = (mailbox.path / "agents" / "lead.md").read_bytes()
     assert mailbox.whois("lead").profile == profile == parse_profile(data)
     assert profile.description == description.strip()
+
+
+# Each of these examples is four commits.
+a_few = settings(max_examples=settings().max_examples // 5)
+said = st.fixed_dictionaries(
+    {
+        "source": label(1000),
+        "tags": st.none() | st.lists(label(64).filter(bool), max_size=3),
+    }
+)
+
+
+@a_few
+@given(
+    entity=label(200).filter(bool),
+    attribute=label(200).filter(bool),
+    value=texts,
+    more=said,
+    confidence=st.none() | st.floats(),
+    reason=label(200),
+)
+def test_what_is_remembered_of_any_name_is_read_as_it_was_written(
+    mailbox: Mailbox,
+    entity: str,
+    attribute: str,
+    value: str,
+    more: dict[str, Any],
+    confidence: float | None,
+    reason: str | None,
+) -> None:
+    """Or it is refused; and it can be retired and restored with any reason (Y2)."""
+    memory = mailbox.agent("builder").memory
+    slot = ("world", entity, attribute)
+    try:
+        record = memory.set(*slot, value, confidence=confidence, **more).record
+        memory.forget(*slot, reason=reason)
+    except (InvalidInputError, MemoryNotFoundError):
+        assert mailbox.status().quarantine == ()
+        return
+
+    assert parse_memory(stored(mailbox, record.id)) == record
+    with pytest.raises(MemoryNotFoundError):
+        memory.get(*slot)
+    memory.restore(*slot, reason=reason)
+    found = memory.get(*slot)
+    assert found.text == record.value == value
+    assert key_of(found.record.entity) == key_of(entity)
+    assert found.record.reason == (reason.strip() if reason else None)
+    retirement = memory.history(*slot, limit=2).revisions[1]
+    assert retirement.reason == (reason or "").strip()
+    assert mailbox.status().quarantine == ()
+
+
+@a_few
+@given(text=texts, more=said, episode=label(120), reason=label(200))
+def test_a_note_to_remember_is_read_as_it_was_written(
+    mailbox: Mailbox,
+    text: str,
+    more: dict[str, Any],
+    episode: str | None,
+    reason: str | None,
+) -> None:
+    """Or it is refused; and it is found by all its text, and comes back (Y1, Y7)."""
+    memory = mailbox.agent("builder").memory
+    try:
+        record = memory.add(text, episode=episode, **more).record
+        forgotten = memory.forget("note", text=text, reason=reason)
+    except InvalidInputError:
+        assert mailbox.status().quarantine == ()
+        return
+
+    assert parse_memory(stored(mailbox, record.id)) == record
+    assert record.id in [each.record.id for each in forgotten.records]
+    history = memory.history("note", record.id).revisions
+    assert [each.revision for each in history] == [None, record.id]
+    memory.restore("note", record.id, reason=reason)
+    assert memory.history("note", record.id).revisions[0].shown.text == text
+    memory.forget("note", record.id)
+    assert mailbox.status().quarantine == ()
