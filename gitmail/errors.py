@@ -349,15 +349,24 @@ class MessageNotFoundError(RecordNotFoundError):
 class MemoryNotFoundError(RecordNotFoundError):
     """Memory has, or had, nothing by that name."""
 
-    def __init__(self, what: str, name: str, similar: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        what: str,
+        name: str,
+        similar: Sequence[str] = (),
+        *,
+        was_there: bool = False,
+    ) -> None:
         # The message holds no text of others, for it is shown to models as it is.
+        more = " any more; memory history tells what became of it" if was_there else ""
         near = f"Near are: {', '.join(map(quoted, similar))}. " if similar else ""
         super().__init__(
-            f"There is no {what} {quoted(name)}",
+            f"There is no {what} {quoted(name)}{more}",
             f"{near}Look with: gitmail memory list, or memory search WORDS --retired",
             what=what,
             name=_shorten(name),
             similar=[_shorten(each) for each in similar],
+            was_there=was_there,
         )
 
 
@@ -404,12 +413,13 @@ class StaleRevisionError(ConflictError):
         self, name: str, expected: str, in_force: Mapping[str, str] | None
     ) -> None:
         """Take what is in force: revision, value, set_by and set_at."""
-        now = "nothing is in force"
+        now, hint = "nothing is in force", "Pass none as the expected revision"
         if in_force:
             now = f"{in_force['set_by']} has set revision {in_force['revision'][:12]}"
+            hint = "Look at what is in force now, and pass its revision as expected"
         super().__init__(
             f"{name} was not set: expected was {quoted(expected)}, but {now}",
-            "Look at what is in force now, and pass its revision as expected",
+            hint,
             name=name,
             expected=_shorten(expected),
             in_force=dict(in_force) if in_force else None,

@@ -24,6 +24,7 @@ from gitmail.mailbox.slots import (
     in_force,
     no_such_slot,
     refuse_quarantined,
+    refuse_quarantined_slots,
     slot_at,
     spelling,
     version,
@@ -150,6 +151,7 @@ def plan_forgetting_slots(
     """Plan to remove facts, or to retire world facts or lessons (Y5, Y6)."""
     known_member(view, caller)
     if attribute is None:
+        refuse_quarantined_slots(view, scope, entity)
         standing = entity_records(view, scope, entity)
     else:
         found = slot_at(view, SlotName(scope, entity, attribute))

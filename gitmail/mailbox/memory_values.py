@@ -95,6 +95,7 @@ class Revision:
         operation: Such as memory-set; None for a commit that gitmail did not write.
         reason: Why; for a commit of a person's, its subject.
         revision: The blob id, None where the file was removed.
+        superseded_by: The note that took the place of one that was removed.
         shown: The record, None where there is none, or none that can be read.
     """
 
@@ -105,6 +106,7 @@ class Revision:
     path: str
     reason: str = ""
     revision: str | None = None
+    superseded_by: str | None = None
     shown: Recollection | None = None
 
 

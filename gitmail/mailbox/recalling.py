@@ -18,18 +18,19 @@ from gitmail.mailbox.remembering import check_tags, optional_line
 from gitmail.mailbox.searching import excerpt, match_all, parse_words
 from gitmail.mailbox.slots import (
     SlotName,
+    entity_paths,
     entity_records,
     find_note,
     find_past_note,
     in_force,
     no_such_slot,
+    paths_of,
     slot_at,
     version,
 )
 from gitmail.records.keys import check_name, key_of
 from gitmail.records.memory import SOURCE_LIMIT, MemoryRecord, Scope
 from gitmail.records.names import AgentName, parse_agent_name
-from gitmail.records.paths import slot_path
 from gitmail.records.times import parse_since, to_microseconds
 from gitmail.store.memory_index import scope_number, searchable_memory, text_number
 from gitmail.store.view import View
@@ -167,10 +168,8 @@ def entity_history(
         MemoryNotFoundError: There never was one.
     """
     known_member(view, caller)
-    folder = slot_path(scope, entity, "any").rpartition("/")[0]
-    # All paths below the folder: the character behind the slash ends them.
-    ends = (f"{folder}/", f"{folder}0")
-    rows = _revisions(view, "name.text > ? AND name.text < ?", ends, limit)
+    ends = entity_paths(scope, entity)
+    rows = _revisions(view, "name.text BETWEEN ? AND ?", ends, limit)
     if not rows:
         raise no_such_slot(view, scope, entity)
     return _history(view, rows, limit)
@@ -251,14 +250,15 @@ def _within_budget(records: Sequence[MemoryRecord]) -> Iterator[Recollection]:
         yield shown
 
 
-_Row = tuple[bytes, bytes | None, str]
+_Row = tuple[int, bytes, bytes | None, str]
+"""Number of the revision, commit, blob and path."""
 
 
 def _revisions(
     view: View, condition: str, values: Sequence[object], limit: int
 ) -> list[_Row]:
     return view.index.execute(
-        "SELECT r.made, r.id, name.text FROM name CROSS JOIN revision r"
+        "SELECT r.n, r.made, r.id, name.text FROM name CROSS JOIN revision r"
         f" ON r.path = name.n WHERE {condition} ORDER BY r.n DESC LIMIT ?",
         (*values, limit + 1),
     ).fetchall()
@@ -287,10 +287,13 @@ def _revision(view: View, row: _Row) -> Revision:
     return found
 
 
-def _read_revision(view: View, made: bytes, blob: bytes | None, path: str) -> Revision:
+def _read_revision(
+    view: View, n: int, made: bytes, blob: bytes | None, path: str
+) -> Revision:
     commit = view.repository.commit(made.hex())
     record = version(view, path, blob.hex()) if blob else None
     operations = commit.trailers("Gitmail-Op")
+    is_superseded = blob is None and operations[:1] == ["memory-supersede"]
     said = commit.subject
     if operations:  # what gitmail wrote: the operation, the path, and then the reason
         said = said.removeprefix(f"{operations[0]}{_SUBJECT_END}")
@@ -303,5 +306,16 @@ def _read_revision(view: View, made: bytes, blob: bytes | None, path: str) -> Re
         path=path,
         reason=(record.reason if record else None) or said,
         revision=blob.hex() if blob else None,
+        superseded_by=_successor(view, n, made) if is_superseded else None,
         shown=Recollection.whole(record) if record else None,
     )
+
+
+def _successor(view: View, n: int, made: bytes) -> str | None:
+    """Return the note that took the place of one in the same commit."""
+    # What one commit did to memory has numbers in a row.
+    row = view.index.execute(
+        "SELECT id FROM revision WHERE n BETWEEN ? AND ? AND made = ? AND id NOT NULL",
+        (n - 1, n + 1, made),
+    ).fetchone()
+    return row[0].hex() if row else None

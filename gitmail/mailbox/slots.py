@@ -14,7 +14,13 @@ from gitmail.mailbox.checks import choice
 from gitmail.records.keys import check_name, key_of
 from gitmail.records.memory import SLOT_SCOPES, MemoryRecord, Scope
 from gitmail.records.names import id_range, parse_id_prefix, similar_names
-from gitmail.records.paths import MEMORY, memory_path, slot_path
+from gitmail.records.paths import (
+    MEMORY,
+    Family,
+    memory_path,
+    parse_path,
+    slot_path,
+)
 from gitmail.store.memory_index import scope_number, text_number
 from gitmail.store.view import View
 
@@ -105,6 +111,21 @@ def refuse_quarantined(view: View, path: str) -> None:
         raise QuarantinedError(path, row[0])
 
 
+def refuse_quarantined_slots(view: View, scope: Scope, entity: str) -> None:
+    """Refuse an entity of which the tip has a slot that is no record.
+
+    Raises:
+        QuarantinedError: It has one.
+    """
+    rows = view.index.execute(
+        "SELECT path, reason FROM quarantine WHERE path > ? AND path < ? ORDER BY path",
+        entity_paths(scope, entity),
+    )
+    for path, reason in rows:
+        if parse_path(path).family is Family.MEMORY:
+            raise QuarantinedError(path, reason)
+
+
 def in_force(record: MemoryRecord | None) -> MemoryRecord | None:
     """Return the record unless it has been retired."""
     return None if record is None or record.is_retired else record
@@ -136,19 +157,36 @@ def spelling(view: View, name: SlotName) -> tuple[str, str]:
 def no_such_slot(
     view: View, scope: Scope, entity: str, attribute: str | None = None
 ) -> MemoryNotFoundError:
-    """Return the error that names what was probably meant."""
-    known = [r for r in entity_records(view, scope, entity) if not r.is_retired]
-    if attribute is not None and known:
-        near = similar_names(attribute, [r.attribute for r in known])
-        near = near or [r.attribute for r in known][:3]
-        return MemoryNotFoundError(str(scope), f"{entity} {attribute}", near)
+    """Return the error that says whether there was one, and what may be meant."""
+    said = entity if attribute is None else f"{entity} {attribute}"
+    what = "world fact" if scope is Scope.WORLD else str(scope)
+    paths = entity_paths(scope, entity)
+    if attribute is not None:
+        paths = (slot_path(scope, entity, attribute),) * 2
+    known = view.index.execute(
+        "SELECT 1 FROM name CROSS JOIN revision r ON r.path = name.n"
+        " WHERE name.text BETWEEN ? AND ? LIMIT 1",
+        paths,
+    ).fetchone()
+    if known:
+        return MemoryNotFoundError(what, said, was_there=True)
+    standing = [r for r in entity_records(view, scope, entity) if not r.is_retired]
+    if attribute is not None and standing:
+        names = [r.attribute for r in standing]
+        near = similar_names(attribute, names) or names[:3]
+        return MemoryNotFoundError(what, said, near)
     rows = view.index.execute(
         "SELECT DISTINCT entity FROM memory WHERE scope = ? LIMIT ?",
         (scope_number(scope), _MOST_COMPARED),
     )
     near = similar_names(key_of(entity), [row[0] for row in rows])
-    said = entity if attribute is None else f"{entity} {attribute}"
-    return MemoryNotFoundError(str(scope), said, near)
+    return MemoryNotFoundError(what, said, near)
+
+
+def entity_paths(scope: Scope, entity: str) -> tuple[str, str]:
+    """Return what all paths of an entity's slots lie between."""
+    folder = slot_path(scope, entity, "any").rpartition("/")[0]
+    return f"{folder}/", f"{folder}0"  # the character behind the slash
 
 
 def find_note(view: View, text: str) -> MemoryRecord:

@@ -250,4 +250,6 @@ def _attributes(revisions: Sequence[Revision]) -> dict[str, str]:
 def _says(each: Revision) -> str:
     if each.shown:
         return _headline(each.shown)
+    if each.superseded_by:
+        return f"(superseded by {short(each.superseded_by)})"
     return "(cannot be read)" if each.revision else "(removed)"

@@ -390,6 +390,7 @@ def _revision(value: Revision) -> Plain:
             "path": value.path,
             "reason": value.reason,
             "revision": value.revision,
+            "superseded_by": value.superseded_by,
         }
     )
     if value.shown is None:
