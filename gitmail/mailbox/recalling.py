@@ -24,7 +24,6 @@ from gitmail.mailbox.slots import (
     find_past_note,
     in_force,
     no_such_slot,
-    paths_of,
     slot_at,
     version,
 )
