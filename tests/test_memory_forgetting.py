@@ -1,5 +1,7 @@
 """Forgetting: notes and facts go, world facts and lessons retire (Y4 to Y6)."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,11 +12,12 @@ from gitmail.errors import (
     InvalidNameError,
     InvalidTextError,
     MemoryNotFoundError,
+    QuarantinedError,
     TooManyMatchesError,
 )
 from gitmail.mailbox.memory_values import Forgotten
 from tests.helpers import SettableClock, files_in_tip
-from tests.mailboxes import refused, reopened, steps, tip, values
+from tests.mailboxes import edit, refused, reopened, steps, tip, values
 
 FILTERS = ("text", "substring", "source", "episode", "tag")
 
@@ -386,7 +389,7 @@ def test_slots_go_by_their_names_alone(
 
     assert isinstance(problem, InvalidArgumentError)
     assert problem.details["argument"] == argument
-    assert builder.memory.get(scope, "parser", "owner")
+    assert values(builder.memory.list(scope)) == ["builder"]
 
 
 def test_a_fact_leaves_the_tree_and_every_answer(
@@ -473,7 +476,7 @@ def test_what_has_retired_leaves_every_answer_but_history(
                 (memory.forget, (scope, "python", "latest")),
                 (memory.forget, (scope, "python")),
             ):
-                problem = refused(mailbox, act, *args)  # type: ignore[arg-type]
+                problem = refused(mailbox, act, *args)
                 assert isinstance(problem, MemoryNotFoundError)
             assert values(memory.list(scope, retired=True)) == ["a word"]
             assert values(memory.search("word", retired=True)) == ["a word"]
@@ -519,6 +522,58 @@ def test_forgetting_what_is_not_there_is_refused(
             )
             assert isinstance(problem, MemoryNotFoundError)
             assert problem.details["similar"] == similar
+
+
+@pytest.mark.parametrize("folder", ["facts", "world", "lessons"])
+def test_an_entity_with_a_file_that_is_no_slot_is_not_forgotten_in_part(
+    mailbox: Mailbox, builder: Agent, tmp_path: Path, folder: str
+) -> None:
+    """The caller would take it for gone; its other slots can go by name (Y5)."""
+    scope = {"facts": "fact", "world": "world", "lessons": "lesson"}[folder]
+    forget = builder.memory.forget
+    for attribute in ("a", "b"):
+        builder.memory.set(scope, "parser", attribute, attribute)
+    path = f"memory/{folder}/parser/b.md"
+    stray = f"memory/{folder}/parser/stray.txt"
+    edit(mailbox.path, tmp_path / "one", {path: "nonsense", stray: "a person's"})
+
+    for dry_run in (True, False):
+        problem = refused(mailbox, forget, scope, "Parser", dry_run=dry_run)
+        assert isinstance(problem, QuarantinedError)
+        assert problem.details["path"] == path
+    assert forget(scope, "parser", "a").count == 1
+    assert isinstance(refused(mailbox, forget, scope, "parser"), QuarantinedError)
+
+    edit(mailbox.path, tmp_path / "two", {path: None})
+    builder.memory.restore(scope, "parser", "b")
+
+    assert forget(scope, "parser").count == 1
+
+
+@pytest.mark.parametrize("scope", ["fact", "world", "lesson"])
+def test_the_error_tells_what_is_gone_from_what_never_was(
+    mailbox: Mailbox, builder: Agent, scope: str
+) -> None:
+    """Whoever remembers that there was something is told where to look (Y12)."""
+    memory = builder.memory
+    memory.set(scope, "parser", "owner", "builder")
+    memory.set(scope, "parser", "home", "here")
+    memory.forget(scope, "parser", "owner")
+    memory.set(scope, "lexer", "owner", "builder")
+    memory.forget(scope, "lexer")
+    calls: list[tuple[Callable[..., object], tuple[str, ...], bool]] = [
+        (memory.get, (scope, "Parser", "Owner"), True),
+        (memory.forget, (scope, "parser", "owner"), True),
+        (memory.get, (scope, "parser", "age"), False),
+        (memory.get_entity, (scope, "lexer"), True),
+        (memory.forget, (scope, "lexer"), True),
+        (memory.forget, (scope, "writer"), False),
+    ]
+    for act, args, was_there in calls:
+        problem = refused(mailbox, act, *args)
+        assert isinstance(problem, MemoryNotFoundError)
+        assert problem.details["was_there"] is was_there
+        assert ("history" in problem.message) is was_there
 
 
 def test_a_reason_cannot_forge_a_trailer(mailbox: Mailbox, builder: Agent) -> None:

@@ -168,6 +168,8 @@ def test_the_history_of_a_note_goes_back_to_those_before_it(
         ("memory-forget", None),
         ("memory-restore", "third"),
     ]
+    superseding = [each.superseded_by for each in history.revisions]
+    assert superseding == [None, None, None, third, None, second, None]
     assert steps(builder.memory.history("note", first)) == [
         ("memory-add", "first"),
         ("memory-supersede", None),
@@ -342,7 +344,7 @@ def test_what_is_no_regular_file_is_no_version(
         (builder.memory.get, ("fact", "parser", "owner")),
         (builder.memory.forget, ("fact", "parser", "owner")),
     ):
-        problem = refused(mailbox, act, *args)  # type: ignore[arg-type]
+        problem = refused(mailbox, act, *args)
         assert problem.code == "quarantined"
     history = builder.memory.history("fact", "parser", "owner")
     assert steps(history) == [("memory-set", "1"), (None, None)]

@@ -190,7 +190,7 @@ def test_what_was_never_there_cannot_be_restored(
 
     problem = refused(mailbox, restore, scope, "x", "z")
     assert isinstance(problem, MemoryNotFoundError)
-    assert problem.details["what"] == scope
+    assert problem.details["was_there"] is False
     for revision in ("0" * 40, other, other[:8], mail, tip(mailbox)):
         problem = refused(mailbox, restore, scope, "x", "y", revision=revision)
         assert isinstance(problem, MemoryNotFoundError)

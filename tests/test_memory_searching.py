@@ -4,6 +4,7 @@ import queue
 import threading
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -236,10 +237,7 @@ def test_there_is_a_limit_and_a_sign_of_more(builder: Agent, verb: str) -> None:
     for number in range(5):
         builder.memory.add(f"word {number}")
     memory = builder.memory
-    look: Callable[..., Any] = {
-        "list": memory.list,
-        "search": lambda **said: memory.search("word", **said),
-    }[verb]
+    look = partial(memory.search, "word") if verb == "search" else memory.list
 
     assert values(look(limit=2)) == ["word 4", "word 3"]
     assert look(limit=4).has_more
@@ -334,10 +332,10 @@ def test_the_same_is_found_without_the_index(
     """There is no search-only state (DESIGN 7)."""
     memory = builder.memory
     for number in range(6):
-        note = memory.add(f"word {number}", tags=f"t{number % 2}").record.id
+        memory.add(f"word {number}", tags=f"t{number % 2}")
         memory.set("fact", f"entity {number}", "x", f"word {number}")
         memory.set("world", f"entity {number}", "x", f"word {number}")
-    memory.forget("note", note)
+    memory.forget("note", text="word 2")
     memory.forget("world", "entity 3")
     memory.forget("fact", "entity 4")
 

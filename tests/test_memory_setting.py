@@ -119,7 +119,7 @@ def test_the_same_value_with_something_new_is_a_new_version(
     builder: Agent, said: dict[str, Any]
 ) -> None:
     """The source, the confidence and the tags are part of what is said (Y3)."""
-    known = {"source": "one", "confidence": 0.25, "tags": ["y"]}
+    known: dict[str, Any] = {"source": "one", "confidence": 0.25, "tags": ["y"]}
     builder.memory.set("fact", "parser", "owner", "builder", **known)
 
     stored = builder.memory.set("fact", "parser", "owner", "builder", **said)
@@ -143,7 +143,7 @@ def test_the_same_value_with_nothing_new_is_confirmed(
     builder: Agent, said: dict[str, Any]
 ) -> None:
     """Tags in any order; a confidence as a file can hold it (Y3)."""
-    known = {"source": "one", "confidence": 0.25, "tags": ["a", "b"]}
+    known: dict[str, Any] = {"source": "one", "confidence": 0.25, "tags": ["a", "b"]}
     builder.memory.set("fact", "parser", "owner", "builder", **known)
 
     stored = builder.memory.set("fact", "parser", "owner", "builder", **said)
@@ -445,7 +445,7 @@ def test_an_unknown_scope_is_refused_also_where_notes_are_meant(
         (memory.history, ("x", "y")),
         (memory.get_entity, ("x",)),
     ):
-        problem = refused(mailbox, verb, scope, *args)  # type: ignore[operator]
+        problem = refused(mailbox, verb, scope, *args)
         assert problem.code == "invalid_argument"
         assert problem.details["accepted"] == "one of note, fact, world, lesson"
 
@@ -690,6 +690,7 @@ def test_what_was_in_force_before_a_retirement_is_stale(
         assert isinstance(problem, StaleRevisionError)
         assert problem.details["in_force"] is None
         assert "nothing is in force" in problem.message
+        assert "none" in str(problem.hint)
 
 
 def test_a_revision_of_another_slot_is_stale(mailbox: Mailbox, builder: Agent) -> None:
@@ -788,7 +789,7 @@ def test_who_is_not_registered_has_no_memory(mailbox: Mailbox) -> None:
         (memory.restore, ("fact", "x", "y")),
         (memory.restore, ("note", "a" * 8)),
     ):
-        problem = refused(mailbox, act, *args)  # type: ignore[arg-type]
+        problem = refused(mailbox, act, *args)
         assert isinstance(problem, NotRegisteredError)
 
 
