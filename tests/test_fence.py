@@ -83,6 +83,7 @@ STATUS = Status(
     tip=CommitId(ID),
     message_count=1,
     agent_count=1,
+    memory_count=2,
     commit_count=1,
     agent=BUILDER,
     unread_count=0,

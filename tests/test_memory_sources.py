@@ -332,3 +332,23 @@ def test_everybody_sees_in_the_log_what_is_done_to_memory(
         ("memory-forget", "facts/parser: moved away"),
         ("memory-set", "facts/parser/owner"),
     ]
+
+
+def test_what_cites_a_message_is_found_by_a_short_id_of_it(
+    mailbox: Mailbox, builder: Agent, message: str
+) -> None:
+    """Filters take a source as setting does; who may not see the mail names it whole."""
+    lead, reviewer = mailbox.agent("lead"), mailbox.agent("reviewer")
+    builder.memory.set("fact", "parser", "owner", "me", source=f"message:{message}")
+    builder.memory.add("It is mine.", source=f"message:{message}")
+    short, whole = f"message:{message[:8]}", f"message:{message}"
+
+    for agent, source, count in (
+        (builder, short, 2),
+        (lead, f"Message:{message[:12]}", 2),
+        (reviewer, short, 0),
+        (reviewer, whole, 2),
+    ):
+        assert len(agent.memory.search(source=source).records) == count
+    assert reviewer.memory.forget("note", source=short, dry_run=True).count == 0
+    assert builder.memory.forget("note", source=short).count == 1

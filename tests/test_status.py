@@ -34,12 +34,16 @@ def test_status_counts_messages_agents_and_commits(
     """As git does, and the same without the index (V6, I1)."""
     builder.send_many([{"to": "all", "body": str(n)} for n in range(3)])
     reviewer.poll(limit=1, ack=True)
+    builder.memory.add("A note.")
+    builder.memory.set("world", "python", "latest", "3.14")
+    builder.memory.forget("world", "python")
 
     status = mailbox.status(agent="reviewer")
 
     count = git(mailbox.path, "rev-list", "--count", "gitmail").strip()
     assert (status.message_count, status.agent_count) == (3, 3)
-    assert status.commit_count == int(count) == 6
+    assert status.memory_count == 1
+    assert status.commit_count == int(count) == 9
     assert (status.unread_count, status.unacked_count) == (2, 2)
     with reopened(mailbox, clock) as other:
         assert other.status(agent="reviewer") == status

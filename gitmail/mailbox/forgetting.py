@@ -14,7 +14,7 @@ from gitmail.errors import (
 from gitmail.mailbox.checks import choice
 from gitmail.mailbox.lookup import known_member
 from gitmail.mailbox.memory_values import Forgotten, Outcome, Recollection, Stored
-from gitmail.mailbox.remembering import optional_line, path_name
+from gitmail.mailbox.remembering import find_source, optional_line, path_name
 from gitmail.mailbox.sending import revived
 from gitmail.mailbox.slots import (
     SlotName,
@@ -127,7 +127,7 @@ def plan_forgetting_notes(
 ) -> Plan[Forgotten]:
     """Plan to remove the notes that an id or filters name (CAPABILITIES Y4, Y5)."""
     known_member(view, caller)
-    gone = [find_note(view, note)] if note else _matching(view, filters)
+    gone = [find_note(view, note)] if note else _matching(view, caller, filters)
     if len(gone) > CONFIRM_FROM and not confirm and not dry_run:
         shown = [Recollection.start(each) for each in gone[:_SAMPLE]]
         sample = [{"revision": s.record.id, "value": s.text} for s in shown]
@@ -223,10 +223,11 @@ def plan_restoring_note(
     return _restore(view, caller, record, path, reason, now)
 
 
-def _matching(view: View, filters: Filters) -> list[MemoryRecord]:
+def _matching(view: View, caller: AgentName, filters: Filters) -> list[MemoryRecord]:
     if filters.is_empty:
         rule = f"a note's id, or else at least one of {', '.join(_CONDITIONS)}"
         raise InvalidArgumentError("entity", None, rule)
+    filters = replace(filters, source=find_source(view, caller, filters.source))
     conditions: list[str] = []
     values: list[object] = []
     for key, condition in _CONDITIONS.items():

@@ -354,6 +354,7 @@ class Mailbox:
                 index.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
                 for table in ("message", "profile", "commits")
             ]
+            records = "SELECT count(*) FROM memory WHERE is_retired = 0"
             unread, unacked = None, None
             if name:
                 unread, unacked = agents.pending(view, name, self.now())
@@ -367,6 +368,7 @@ class Mailbox:
                 message_count=counts[0],
                 agent_count=counts[1],
                 commit_count=counts[2],
+                memory_count=index.execute(records).fetchone()[0],
                 agent=AgentName(name) if name else None,
                 unread_count=unread,
                 unacked_count=unacked,

@@ -14,7 +14,7 @@ from gitmail.mailbox.memory_values import (
     Revision,
 )
 from gitmail.mailbox.receiving import PAGE_BUDGET_BYTES, check_limit
-from gitmail.mailbox.remembering import check_tags, optional_line
+from gitmail.mailbox.remembering import check_tags, find_source, optional_line
 from gitmail.mailbox.searching import excerpt, match_all, parse_words
 from gitmail.mailbox.slots import (
     SlotName,
@@ -133,7 +133,7 @@ def get_note(view: View, caller: AgentName, note: str) -> Recollections:
 def recall(view: View, caller: AgentName, wanted: Wanted) -> Recollections:
     """Return records that fit: with words the best match first, else the newest."""
     known_member(view, caller)
-    sql, values = _query(view, wanted)
+    sql, values = _query(view, caller, wanted)
     rows = view.index.execute(sql, (*values, wanted.limit + 1)).fetchall()
     records = [view.memory(row[0].hex()) for row in rows[: wanted.limit]]
     shown = [Recollection.start(record) for record in records]
@@ -199,7 +199,7 @@ def note_history(view: View, caller: AgentName, note: str, limit: int) -> Histor
     return _history(view, rows, limit)
 
 
-def _query(view: View, wanted: Wanted) -> tuple[str, list[object]]:
+def _query(view: View, caller: AgentName, wanted: Wanted) -> tuple[str, list[object]]:
     """Return the query of the index, with its values, for all but the limit."""
     sql, order = "SELECT m.id FROM memory m WHERE 1", "m.date DESC"
     values: list[object] = []
@@ -224,7 +224,7 @@ def _query(view: View, wanted: Wanted) -> tuple[str, list[object]]:
         values += [text_number(each) for each in wanted.tags]
     if wanted.source is not None:
         sql += " AND m.source = ?"
-        values.append(text_number(wanted.source))
+        values.append(text_number(find_source(view, caller, wanted.source) or ""))
     if wanted.by is not None:
         sql += " AND m.author = ?"
         values.append(view.index.number_of(wanted.by))

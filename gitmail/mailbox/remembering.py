@@ -4,7 +4,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from gitmail.errors import InvalidArgumentError, QuarantinedError, StaleRevisionError
+from gitmail.errors import (
+    GitmailError,
+    InvalidArgumentError,
+    QuarantinedError,
+    StaleRevisionError,
+)
 from gitmail.mailbox.acknowledging import is_blocked, receipts_for
 from gitmail.mailbox.checks import flag, fraction, texts
 from gitmail.mailbox.lookup import Found, find, known_member
@@ -240,6 +245,14 @@ def _resolve_source(
     if source and source.lower().startswith(_FILE) and not _path_of(source):
         raise InvalidArgumentError("source", source, "file:PATH or file:PATH@COMMIT")
     return source, None
+
+
+def find_source(view: View, caller: AgentName, source: str | None) -> str | None:
+    """Return a source as it was written down, to look for it."""
+    try:
+        return _resolve_source(view, caller, source)[0]
+    except GitmailError:  # such as one that others could cite, but not the caller
+        return source
 
 
 def _path_of(source: str) -> str:

@@ -226,6 +226,7 @@ class Status:
     """The state of a mailbox (CAPABILITIES V6).
 
     Attributes:
+        memory_count: Slots and notes in force.
         uncommitted: Pairs of path and `modified`, `deleted` or `added`, of the files
             on disk that are not the tip's.
         quarantine: Pairs of path and reason, of files of the tip that are not what
@@ -241,6 +242,7 @@ class Status:
     message_count: int
     agent_count: int
     commit_count: int
+    memory_count: int
     agent: AgentName | None
     unread_count: int | None
     unacked_count: int | None

@@ -131,6 +131,7 @@ def status(value: Status, look: Look) -> str:
                 [
                     count(value.message_count, "message"),
                     count(value.agent_count, "agent"),
+                    count(value.memory_count, "record"),
                     count(value.commit_count, "commit"),
                 ]
             ),

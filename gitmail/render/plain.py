@@ -291,6 +291,7 @@ def status(value: Status) -> Plain:
             "tip": value.tip,
             "messages": value.message_count,
             "agents": value.agent_count,
+            "records": value.memory_count,
             "commits": value.commit_count,
             "agent": value.agent,
             "unread": value.unread_count,
