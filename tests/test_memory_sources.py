@@ -337,7 +337,7 @@ def test_everybody_sees_in_the_log_what_is_done_to_memory(
 def test_what_cites_a_message_is_found_by_a_short_id_of_it(
     mailbox: Mailbox, builder: Agent, message: str
 ) -> None:
-    """Filters take a source as setting does; who may not see the mail names it whole."""
+    """Who may not see the mail can only name it whole."""
     lead, reviewer = mailbox.agent("lead"), mailbox.agent("reviewer")
     builder.memory.set("fact", "parser", "owner", "me", source=f"message:{message}")
     builder.memory.add("It is mine.", source=f"message:{message}")
