@@ -23,6 +23,7 @@ from tests.mailboxes import (
 
 SCOPES = ("fact", "world", "lesson")
 OWNER = "memory/facts/parser/owner.md"
+OWNER_NAME = ("fact", "parser", "owner")
 
 
 def told(revision: Revision) -> tuple[str | None, str, str, bool]:
@@ -370,7 +371,7 @@ def test_what_is_no_regular_file_is_no_version(
 def test_the_history_has_both_sides_of_a_merge(
     mailbox: Mailbox, builder: Agent, tmp_path: Path, clock: SettableClock
 ) -> None:
-    """Of slots that only one side changed (I6)."""
+    """Of slots that only one side changed, in the order of time (I6)."""
     builder.memory.set("fact", "parser", "owner", "1")
     twin = copied(mailbox, tmp_path / "twin" / ".gitmail")
     clock.advance(minutes=1)
@@ -383,14 +384,63 @@ def test_the_history_has_both_sides_of_a_merge(
     merge_into(mailbox.path, twin, tmp_path / "clone")
 
     memory = builder.memory
-    owner, home = (memory.history("fact", "parser", x) for x in ("owner", "home"))
+    both, owner = memory.history("fact", "parser"), memory.history(*OWNER_NAME)
 
+    assert steps(both) == [("memory-set", value) for value in ("1", "2", "3", "4")]
     assert steps(owner) == [("memory-set", value) for value in ("1", "2", "4")]
-    assert steps(home) == [("memory-set", "3")]
     with reopened(mailbox, clock) as again:
         memory = again.agent("builder").memory
-        assert memory.history("fact", "parser", "owner") == owner
-        assert memory.history("fact", "parser", "home") == home
+        assert memory.history("fact", "parser") == both
+        assert memory.history(*OWNER_NAME) == owner
+
+
+def test_both_sides_of_a_conflict_are_in_the_history(
+    mailbox: Mailbox, builder: Agent, tmp_path: Path, clock: SettableClock
+) -> None:
+    """Whatever a person made of it, either value can be restored (I6, Y7)."""
+    builder.memory.set(*OWNER_NAME, "1")
+    twin = copied(mailbox, tmp_path / "twin" / ".gitmail")
+    clock.advance(minutes=1)
+    with Mailbox.open(twin, clock=clock) as other:
+        there = other.agent("lead").memory.set(*OWNER_NAME, "there").record.id
+    clock.advance(minutes=1)
+    here = builder.memory.set(*OWNER_NAME, "here").record.id
+    work = tmp_path / "work"
+    git(tmp_path, "clone", "-q", str(mailbox.path), str(work))
+    git(work, "pull", "-q", "--no-rebase", str(twin), "gitmail", check=False)
+    git(work, "rm", "-qf", OWNER)
+    git(work, "commit", "-q", "-m", "Neither of them")
+    git(work, "push", "-q", "origin", "HEAD:gitmail")
+
+    history = builder.memory.history(*OWNER_NAME)
+
+    assert [value for _, value in steps(history)] == ["1", "there", "here", None]
+    assert history.revisions[0].reason == "Neither of them"
+    with reopened(mailbox, clock) as again:
+        assert again.agent("lead").memory.history(*OWNER_NAME) == history
+    for revision, value in ((there, "there"), (here, "here")):
+        restored = builder.memory.restore(*OWNER_NAME, revision=revision)
+        assert restored.record.value == value
+
+
+def test_folding_the_repository_loses_no_version(
+    mailbox: Mailbox, builder: Agent, clock: SettableClock
+) -> None:
+    """Git may clean up at any time (DESIGN 6)."""
+    note = builder.memory.add("a note").record.id
+    first = builder.memory.set(*OWNER_NAME, "1").record.id
+    builder.memory.set(*OWNER_NAME, "2")
+    builder.memory.forget("fact", "parser")
+    builder.memory.forget("note", note)
+    git(mailbox.path, "gc", "-q", "--prune=now")
+
+    for box in (mailbox, Mailbox.open(mailbox.path, clock=clock)):
+        memory = box.agent("builder").memory
+        assert memory.restore(*OWNER_NAME, revision=first).record.value == "1"
+        assert memory.restore("note", note).record.value == "a note"
+        memory.forget("fact", "parser")
+        memory.forget("note", note)
+        box.close()
 
 
 def test_moving_a_note_by_hand_shows_in_its_history(

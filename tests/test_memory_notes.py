@@ -16,7 +16,7 @@ from gitmail.errors import (
     MemoryNotFoundError,
 )
 from gitmail.mailbox.memory_values import Outcome
-from tests.helpers import START, SettableClock, files_in_tip, git
+from tests.helpers import START, SettableClock, blob_id, files_in_tip, git
 from tests.mailboxes import edit, refused, reopened, still, tip, values
 
 LIMIT = 65_536
@@ -364,3 +364,24 @@ def test_a_note_that_was_edited_by_hand_is_quarantined(
 
     assert mailbox.status().quarantine == ()
     assert sorted(notes(builder)) == ["a note", "another"]
+
+
+def test_a_person_may_write_a_note_by_hand(
+    mailbox: Mailbox, builder: Agent, tmp_path: Path
+) -> None:
+    """In a clone, at the path that FORMAT.md says (DESIGN 3)."""
+    text = (
+        "---\nscope: note\nset_by: lead\nset_at: 2026-11-30T14:00:00Z\n"
+        "x-mine: 1\n---\n\n# By hand!\n"
+    )
+    note = blob_id(text.encode())
+    path = f"memory/notes/2026-11/30/140000-lead-by-hand-{note[:8]}.md"
+    edit(mailbox.path, tmp_path / "work", {path: text})
+
+    assert mailbox.status().quarantine == ()
+    (shown,) = builder.memory.list("note").records
+    assert (shown.record.id, shown.record.value) == (note, "# By hand!")
+    builder.memory.forget("note", note)
+    assert builder.memory.restore("note", note).record.id == note
+    assert git(mailbox.path, "show", f"gitmail:{path}") == text
+    assert builder.memory.supersede(note, "by an agent").record.set_by == "builder"
