@@ -16,7 +16,7 @@ from gitmail.errors import (
 )
 from gitmail.mailbox.memory_values import Outcome
 from tests.helpers import SettableClock, files_in_tip, git
-from tests.mailboxes import by_hand, edit, refused, reopened, steps, tip, values
+from tests.mailboxes import by_hand, copied, edit, refused, reopened, steps, tip, values
 
 SCOPES = ("fact", "world", "lesson")
 
@@ -381,6 +381,30 @@ def test_a_nonsense_version_is_passed_over(
     )
     assert isinstance(problem, MemoryNotFoundError)
     assert builder.memory.restore("fact", "x", "y").record.value == "sense"
+
+
+@pytest.mark.parametrize("scope", ["fact", "world"])
+def test_what_was_in_force_comes_back_also_where_a_merge_took_the_older_value(
+    mailbox: Mailbox, builder: Agent, tmp_path: Path, clock: SettableClock, scope: str
+) -> None:
+    """A person settled a conflict; the newer value was never in force after it."""
+    builder.memory.set(scope, "x", "y", "1")
+    twin = copied(mailbox, tmp_path / "twin" / ".gitmail")
+    clock.advance(minutes=1)
+    with Mailbox.open(twin, clock=clock) as other:
+        other.agent("lead").memory.set(scope, "x", "y", "older")
+    clock.advance(minutes=1)
+    builder.memory.set(scope, "x", "y", "newer")
+    work = tmp_path / "work"
+    git(tmp_path, "clone", "-q", str(mailbox.path), str(work))
+    git(work, "pull", "-q", "--no-rebase", str(twin), "gitmail", check=False)
+    git(work, "checkout", "-q", "--theirs", "memory")
+    git(work, "commit", "-q", "-a", "-m", "The older one is right")
+    git(work, "push", "-q", "origin", "HEAD:gitmail")
+    assert builder.memory.get(scope, "x", "y").record.value == "older"
+    builder.memory.forget(scope, "x")
+
+    assert builder.memory.restore(scope, "x", "y").record.value == "older"
 
 
 def test_a_slot_that_never_made_sense_cannot_be_restored(

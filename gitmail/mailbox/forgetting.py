@@ -1,5 +1,6 @@
 """Forgetting and restoring: what leaves memory, and comes back from history."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -188,7 +189,8 @@ def plan_restoring_slot(
     if current and revision is None:
         hint = "To go back to an earlier version, pass its revision from the history"
         raise AlreadyInForceError(str(name), current.id, hint)
-    wanted = _earlier(view, name, revision)
+    wanted = standing if revision is None else None
+    wanted = wanted or _earlier(view, name, revision)
     if current and current.id == wanted.id:
         return Plan(result=Stored(outcome=Outcome.CONFIRMED, record=current))
     entity, attribute = spelling(view, name) if standing else (None, None)
@@ -276,16 +278,19 @@ def _forget(
 def _earlier(view: View, name: SlotName, revision: str | None) -> MemoryRecord:
     """Return the version that is named, or the last one that can be read."""
     rows = view.index.execute(
-        "SELECT r.id FROM name JOIN revision r ON r.path = name.n"
-        " WHERE name.text = ? AND r.id IS NOT NULL ORDER BY r.n DESC",
+        "SELECT r.made, r.id FROM name JOIN revision r ON r.path = name.n"
+        " WHERE name.text = ? ORDER BY r.n DESC",
         (name.path,),
-    )
-    ids = dict.fromkeys(row[0].hex() for row in rows)
+    ).fetchall()
+    ids = dict.fromkeys(blob.hex() for _, blob in rows if blob)
     if revision is not None:
         prefix = parse_id_prefix(revision, "revision")
         ids = {each: None for each in ids if each.startswith(prefix)}
         if len(ids) > 1:
             raise AmbiguousIdError(revision, list(ids), "revisions")
+    elif rows and rows[0][1] is None:
+        # Where a merge took the older of two, the newest is not what was in force.
+        ids = dict.fromkeys([*_removed(view, name.path, rows[0][0].hex()), *ids])
     readable = (version(view, name.path, each) for each in ids)
     found = next((record for record in readable if record), None)
     if found is None and revision is not None:
@@ -293,6 +298,15 @@ def _earlier(view: View, name: SlotName, revision: str | None) -> MemoryRecord:
     if found is None:
         raise no_such_slot(view, name.scope, name.entity, name.attribute)
     return found
+
+
+def _removed(view: View, path: str, commit: str) -> Iterator[str]:
+    """Yield the blobs at a path in the commits that one stands on."""
+    for parent in view.repository.commit(commit).parents:
+        tree = view.repository.commit(parent).tree
+        blob = view.repository.lookup(tree, path)
+        if blob:
+            yield blob
 
 
 def _restore(
