@@ -21,7 +21,7 @@ from gitmail.errors import (
 from gitmail.mailbox.memory_values import Outcome
 from gitmail.records.times import format_time
 from tests.helpers import SettableClock, files_in_tip, files_on_disk, git
-from tests.mailboxes import edit, refused, reopened, steps, tip, values
+from tests.mailboxes import by_hand, edit, refused, reopened, steps, tip, values
 
 SCOPES = ("fact", "world", "lesson")
 OWNER = "memory/facts/parser/owner.md"
@@ -961,3 +961,51 @@ def test_a_person_may_set_a_value_by_hand(
     assert builder.memory.set(
         "fact", "parser", "owner", "builder", expected=record.id
     ).commit
+
+
+@pytest.mark.parametrize(
+    ("entity", "tag"),
+    [
+        ("\u0344" * 200, "t"),
+        ("\U0001d160" * 100, "t"),
+        ("\u0344" * 100, "t"),
+        ("x", "\u00df" * 64),
+        ("x", "\u00df" * 32),
+        ("x", "\ufb03" * 30),
+    ],
+)
+def test_names_that_grow_when_they_are_composed_can_be_read_or_are_refused(
+    mailbox: Mailbox, builder: Agent, clock: SettableClock, entity: str, tag: str
+) -> None:
+    """What is acknowledged is read by every other reader of the file."""
+    before = tip(mailbox)
+    try:
+        stored = builder.memory.set("fact", entity, "x", "v", tags=[tag])
+    except InvalidArgumentError:
+        assert tip(mailbox) == before
+        return
+
+    with reopened(mailbox, clock) as other:
+        assert other.status().quarantine == ()
+        got = other.agent("builder").memory.get("fact", entity, "x")
+        assert got.record == stored.record
+
+
+@pytest.mark.parametrize("path", ["memory", "memory/facts", "memory/facts/q"])
+def test_a_persons_file_where_a_folder_must_be_is_not_replaced(
+    mailbox: Mailbox, builder: Agent, tmp_path: Path, path: str
+) -> None:
+    """A file that nobody understands stays, and the slots below it are refused."""
+
+    def change(work: Path) -> None:
+        (work / path).parent.mkdir(parents=True, exist_ok=True)
+        (work / path).write_text("mine", encoding="utf-8")
+
+    by_hand(mailbox.path, tmp_path / "work", change)
+
+    problem = refused(mailbox, builder.memory.set, "fact", "q", "x", "v")
+
+    assert isinstance(problem, QuarantinedError)
+    assert problem.details["path"] == path
+    assert (mailbox.path / path).is_dir() is False
+    assert [each[0] for each in mailbox.status().quarantine] == [path]

@@ -23,6 +23,7 @@ from gitmail.mailbox.slots import (
     find_note,
     find_past_note,
     in_force,
+    marks,
     no_such_slot,
     slot_at,
     version,
@@ -213,13 +214,13 @@ def _query(view: View, caller: AgentName, wanted: Wanted) -> tuple[str, list[obj
     if not wanted.with_retired:
         sql += " AND m.is_retired = 0"
     if wanted.scopes:
-        sql += f" AND m.scope IN ({_marks(wanted.scopes)})"
+        sql += f" AND m.scope IN ({marks(wanted.scopes)})"
         values += [scope_number(each) for each in wanted.scopes]
     if wanted.entity is not None:
         sql += " AND m.entity = ?"
         values.append(wanted.entity)
     if wanted.tags:
-        tagged = f"SELECT n FROM memory_tag WHERE tag IN ({_marks(wanted.tags)})"
+        tagged = f"SELECT n FROM memory_tag WHERE tag IN ({marks(wanted.tags)})"
         sql += f" AND m.n IN ({tagged})"
         values += [text_number(each) for each in wanted.tags]
     if wanted.source is not None:
@@ -232,10 +233,6 @@ def _query(view: View, caller: AgentName, wanted: Wanted) -> tuple[str, list[obj
         sql += " AND m.date >= ?"
         values.append(wanted.since)
     return f"{sql} ORDER BY {order}, m.id LIMIT ?", values
-
-
-def _marks(values: Sequence[object]) -> str:
-    return ",".join("?" * len(values))
 
 
 def _within_budget(records: Sequence[MemoryRecord]) -> Iterator[Recollection]:

@@ -1,5 +1,6 @@
 """Finding slots, notes and their earlier versions in the index."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gitmail.errors import (
@@ -45,6 +46,11 @@ class SlotName:
     def __str__(self) -> str:
         """Return it as errors show it."""
         return f"{self.scope} {self.entity} {self.attribute}"
+
+
+def marks(values: Sequence[object]) -> str:
+    """Return as many question marks as SQL needs for some values."""
+    return ",".join("?" * len(values))
 
 
 def check_scope(scope: object, accepted: tuple[Scope, ...] = SLOT_SCOPES) -> Scope:
@@ -97,18 +103,20 @@ def slot_at(view: View, name: SlotName) -> MemoryRecord | None:
 
 
 def refuse_quarantined(view: View, path: str) -> None:
-    """Refuse a path of the tip at which something stands that is no record.
+    """Refuse a path where something stands, or above which a file is in the way.
 
     Raises:
         QuarantinedError: Something does.
     """
+    parts = path.split("/")
+    above = ["/".join(parts[: n + 1]) for n in range(len(parts))]
     row = view.index.execute(
-        "SELECT reason FROM quarantine WHERE path = ?", (path,)
+        f"SELECT path, reason FROM quarantine WHERE path IN ({marks(above)})", above
     ).fetchone()
     if row is None and view.repository.lookup(view.tree, path):
-        row = ("it is no regular file",)
+        row = (path, "it is no regular file")
     if row:
-        raise QuarantinedError(path, row[0])
+        raise QuarantinedError(*row)
 
 
 def refuse_quarantined_slots(view: View, scope: Scope, entity: str) -> None:

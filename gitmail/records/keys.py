@@ -7,9 +7,11 @@ that characters which later versions add change no name that exists.
 import re
 import unicodedata
 from hashlib import sha256
+from itertools import groupby
+from typing import Literal
 
 from gitmail.records.names import is_component
-from gitmail.records.text import check_line
+from gitmail.records.text import check_length, check_line
 
 NAME_LIMIT = 200
 """Characters of an entity, an attribute, a task or an aspect."""
@@ -30,8 +32,8 @@ def key_of(text: str) -> str:
     Case, Unicode form and the amount and kind of white space make no difference
     (canonical caseless matching, Unicode 3.13).
     """
-    folded = "".join(map(_fold, _UNICODE.normalize("NFD", text)))
-    return " ".join(_UNICODE.normalize("NFC", folded).split())
+    folded = "".join(map(_fold, _normalize("NFD", text)))
+    return " ".join(_normalize("NFC", folded).split())
 
 
 def check_name(field: str, text: object) -> str:
@@ -42,7 +44,9 @@ def check_name(field: str, text: object) -> str:
         InvalidArgumentError: It is blank, too long, or no text at all.
     """
     line = check_line(field, text, NAME_LIMIT, may_be_empty=False)
-    return " ".join(_UNICODE.normalize("NFC", line).split())
+    # Some characters become several, and what is read must fit as well.
+    shown = " ".join(_normalize("NFC", line).split())
+    return check_length(field, shown, NAME_LIMIT)
 
 
 def check_tag(text: str) -> str:
@@ -52,7 +56,8 @@ def check_tag(text: str) -> str:
         InvalidTextError: The text holds a control or line-breaking character.
         InvalidArgumentError: It is blank, too long, or no text at all.
     """
-    return key_of(check_line("tag", text, TAG_LIMIT, may_be_empty=False))
+    line = check_line("tag", text, TAG_LIMIT, may_be_empty=False)
+    return check_length("tag", key_of(line), TAG_LIMIT)
 
 
 def component_of(key: str) -> str:
@@ -78,5 +83,17 @@ def slugify(text: str) -> str:
 
 def _fold(character: str) -> str:
     # What this version of Unicode does not have may get upper and lower case later.
-    is_known = _UNICODE.category(character) != _UNASSIGNED
-    return character.casefold() if is_known else character
+    return character.casefold() if _is_known(character) else character
+
+
+def _normalize(form: Literal["NFC", "NFD"], text: str) -> str:
+    # Nor may what it does not have be put in another order, as later versions do.
+    runs = groupby(text, _is_known)
+    return "".join(
+        _UNICODE.normalize(form, "".join(run)) if is_known else "".join(run)
+        for is_known, run in runs
+    )
+
+
+def _is_known(character: str) -> bool:
+    return _UNICODE.category(character) != _UNASSIGNED
