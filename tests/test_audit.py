@@ -134,6 +134,18 @@ def test_the_log_is_filtered_by_path(mailbox: Mailbox, commits: list[str]) -> No
     assert operations(mailbox, path="unheard-of") == []
 
 
+@pytest.mark.parametrize(
+    "path", ["mailbox.md/x", "mailbox.md/x/y.md", "agents/lead.md/x", "README.md/"]
+)
+def test_a_path_that_goes_through_a_file_has_no_commits(
+    mailbox: Mailbox, path: str
+) -> None:
+    """Nothing ever stood there, and nothing is damaged (V1)."""
+    expected = ["init"] if path.endswith("/") else []
+
+    assert operations(mailbox, path=path) == expected
+
+
 def test_the_log_has_a_limit(mailbox: Mailbox, commits: list[str]) -> None:
     """The newest that fit (V1)."""
     assert len(commits) == 4
