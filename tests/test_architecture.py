@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,8 @@ from gitmail import Agent, Mailbox
 from gitmail.cli.parser import make_parser
 from gitmail.errors import GitmailError
 from gitmail.mailbox.draft import BATCH_KEYS
+from gitmail.mailbox.memory import Memory
+from gitmail.mcp_server.memory_tools import MEMORY_TOOLS
 from gitmail.mcp_server.tools import TOOLS
 from tests.helpers import environment
 
@@ -26,7 +29,11 @@ SOFT_LIMIT, HARD_LIMIT = 300, 500
 LARGE = {
     "errors.py": "one class per cause, most of it wording; even over the hard limit",
     "mailbox/agent.py": "the verbs and their documentation, no logic",
+    "mailbox/forgetting.py": "what goes and what comes back, by one set of rules",
     "mailbox/mailbox.py": "the verbs and their documentation, no logic",
+    "mailbox/memory.py": "the verbs and their documentation, no logic",
+    "mailbox/recalling.py": "the query, and the histories that the same rows tell",
+    "mailbox/remembering.py": "from arguments to the files of one commit",
     "mailbox/sending.py": "from drafts to files is one thought",
     "render/plain.py": "a function per answer",
     "render/text.py": "a function per answer",
@@ -53,14 +60,21 @@ def public_methods(of: type) -> set[str]:
     }
 
 
-def commands() -> set[str]:
-    """Return the commands that the command line lists."""
+def commands(group: str | None = None) -> set[str]:
+    """Return the commands that the command line lists, or those of a group."""
     main = importlib.import_module("gitmail.cli.main")
-    parser = make_parser(main._FAMILIES, "0")
+    action = commands_of(make_parser(main._FAMILIES, "0"))
+    if group:
+        action = commands_of(action.choices[group])
+    return {choice.dest for choice in action._choices_actions}
+
+
+def commands_of(parser: argparse.ArgumentParser) -> Any:
+    """Return what holds the commands of a parser."""
     (action,) = (
         each for each in parser._actions if isinstance(each, argparse._SubParsersAction)
     )
-    return {choice.dest for choice in action._choices_actions}
+    return action
 
 
 def all_errors() -> Iterator[type[GitmailError]]:
@@ -190,12 +204,21 @@ def test_a_verb_has_one_name_everywhere() -> None:
     }
     tools = {tool.name for tool in TOOLS}
 
-    assert commands() - ALONE == verbs | mailbox
+    assert commands() - ALONE == verbs | mailbox | {"memory"}
     assert {f"message_{verb}" for verb in verbs - {"receipts", "room"}} | {
         "agent_register",
         "agent_list",
         "mailbox_status",
     } == tools
+
+
+def test_a_verb_of_memory_has_one_name_everywhere() -> None:
+    """Getting an entity is getting; searching for nothing in particular is listing."""
+    verbs = public_methods(Memory) - {"get_entity"}
+    tools = {tool.name for tool in MEMORY_TOOLS}
+
+    assert commands("memory") == verbs
+    assert tools == {f"memory_{verb}" for verb in verbs - {"list"}}
 
 
 def test_a_batch_says_what_a_send_says() -> None:
