@@ -5,7 +5,7 @@ before it has been brought up to the tip (DESIGN 7). Message bodies are not in i
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntFlag
@@ -38,6 +38,7 @@ from gitmail.store.schema import TABLES as _TABLES
 from gitmail.store.words import WORD
 
 _KINDS = list(Kind)
+_LAST_PLACE = 2**38  # in the year 10680; leaves room for as many commits behind it
 PATIENCE_S = 120.0  # somebody else may be making a large index anew
 
 
@@ -175,17 +176,32 @@ class Index:
         ).fetchone()
         return row is not None
 
+    def _place_of(self, commit: CommitId, new: Mapping[CommitId, int]) -> int:
+        if commit in new:
+            return new[commit]
+        row = self._db.execute(
+            "SELECT place FROM commits WHERE id = ?", (bytes.fromhex(commit),)
+        ).fetchone()
+        return int(row[0])
+
     def add_commits(self, commits: Iterable[Activity]) -> None:
         """Record commits and what they did, oldest first, inside `writing`."""
         last: dict[str, int] = {}
-        rows = []
+        places: dict[CommitId, int] = {}
         revisions = []
         for item in commits:
-            rows.append((bytes.fromhex(item.commit),))
+            before = (self._place_of(each, places) for each in item.parents)
+            # Its second, whatever a commit says that is.
+            second = min(max(item.time, 0), _LAST_PLACE)
+            place = max([second, *(each + 1 for each in before)])
+            places[item.commit] = place
             last[item.author] = max(item.time, last.get(item.author, 0))
             if item.memory:
-                revisions.append((item.commit, item.memory))
-        self._db.executemany("INSERT OR IGNORE INTO commits VALUES (?)", rows)
+                revisions.append((item.commit, place, item.memory))
+        self._db.executemany(
+            "INSERT OR IGNORE INTO commits VALUES (?, ?)",
+            ((bytes.fromhex(commit), place) for commit, place in places.items()),
+        )
         self._memory.add_revisions(revisions)
         self._db.executemany(
             "INSERT INTO author VALUES (?, ?) ON CONFLICT DO UPDATE"

@@ -15,10 +15,12 @@ class Activity:
     """That a commit of the branch was written, by whom, when, and what about memory.
 
     Attributes:
+        parents: The commits that it stands on.
         time: Seconds since 1970.
     """
 
     commit: CommitId
+    parents: tuple[CommitId, ...]
     author: str
     time: int
     memory: tuple[MemoryChange, ...] = ()
@@ -83,7 +85,7 @@ class Lineage:
         for key in reversed(self._newest_first()):
             node = self._nodes[key]
             changes = tuple(self._changes(node))
-            yield Activity(key, node.author, node.time, changes)
+            yield Activity(key, node.parents, node.author, node.time, changes)
 
     def _newest_first(self) -> list[CommitId]:
         """Return the commits by time, but none behind one that it stands on.

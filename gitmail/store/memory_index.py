@@ -78,21 +78,34 @@ class MemoryIndex:
         return True
 
     def add_revisions(
-        self, commits: Iterable[tuple[str, Iterable[MemoryChange]]]
+        self, commits: Iterable[tuple[str, int, Iterable[MemoryChange]]]
     ) -> None:
-        """Record what commits changed, oldest first."""
+        """Record what commits changed.
+
+        Args:
+            commits: Id, place and changes of each.
+        """
         self._db.executemany(
-            "INSERT INTO revision VALUES (NULL, ?, ?, ?)",
+            "INSERT INTO revision VALUES (?, ?, ?, ?)",
             (
                 (
+                    _revision_number(commit, place, count),
                     self._number(path),
                     bytes.fromhex(commit),
                     bytes.fromhex(blob) if blob else None,
                 )
-                for commit, changes in commits
-                for path, blob in changes
+                for commit, place, changes in commits
+                for count, (path, blob) in enumerate(changes)
             ),
         )
+
+
+def _revision_number(commit: str, place: int, count: int) -> int:
+    """Return what revisions are ordered by, whenever the index learns of them.
+
+    Commits at one place are ordered by their ids, changes of one commit by their paths.
+    """
+    return place << 24 | int(commit[:4], 16) << 8 | min(count, 255)
 
 
 def searchable_memory(record: MemoryRecord) -> str:

@@ -6,16 +6,17 @@ Tables:
     name      agents, `team:NAME`, `all`, rooms and topics as small numbers
     profile   the agents' files, and when each last wrote
     author    when each author of a commit last wrote, agent or not
-    commits   every commit of the branch, so that a cursor is looked up, not walked to
+    commits   every commit of the branch, so that a cursor is looked up, not walked to;
+              each with its place: its second, or one more than those it stands on
     quarantine  paths of the tip that are not what they should be
     words     full text of subject and body, without the text itself
     memory    one row a slot or note of the tip, retired ones included
     memory_tag, memory_words  their tags, and their full text
-    revision  every version of every slot and note, oldest first; a missing id says
-              that the commit removed the file
+    revision  every version of every slot and note, in the order of n, which depends on
+              the commit alone; a missing id says that the commit removed the file
 """
 
-SCHEMA = 7
+SCHEMA = 8
 """Another number means another index, which is made anew."""
 TABLES = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -39,7 +40,7 @@ CREATE TABLE author (name TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID
 CREATE TABLE registered (name TEXT PRIMARY KEY, data BLOB NOT NULL) WITHOUT ROWID;
 CREATE VIEW profile AS
   SELECT name, data, last FROM registered LEFT JOIN author USING (name);
-CREATE TABLE commits (id BLOB PRIMARY KEY) WITHOUT ROWID;
+CREATE TABLE commits (id BLOB PRIMARY KEY, place INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE quarantine (
   path TEXT PRIMARY KEY, reason TEXT NOT NULL, waits_for BLOB) WITHOUT ROWID;
 CREATE VIRTUAL TABLE words USING fts5 (
@@ -61,7 +62,8 @@ CREATE INDEX memory_tag_n ON memory_tag (n);
 CREATE VIRTUAL TABLE memory_words USING fts5 (
   text, tokenize="unicode61 remove_diacritics 2");
 CREATE TABLE revision (
-  n INTEGER PRIMARY KEY, path INTEGER NOT NULL, made BLOB NOT NULL, id BLOB);
-CREATE INDEX revision_path ON revision (path);
+  n INTEGER NOT NULL, path INTEGER NOT NULL, made BLOB NOT NULL, id BLOB);
+CREATE INDEX revision_n ON revision (n);
+CREATE INDEX revision_path ON revision (path, n);
 CREATE INDEX revision_id ON revision (id) WHERE id IS NOT NULL;
 """
