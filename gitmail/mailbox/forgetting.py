@@ -28,6 +28,7 @@ from gitmail.mailbox.slots import (
     refuse_quarantined_slots,
     slot_at,
     spelling,
+    time_after,
     version,
 )
 from gitmail.records.keys import check_tag
@@ -163,9 +164,7 @@ def plan_forgetting_slots(
     files: dict[str, File | None] = {}
     for record in gone:
         files[memory_path(record)] = (
-            None
-            if scope is Scope.FACT
-            else replace(record, retired_by=caller, retired_at=now, reason=reason)
+            None if scope is Scope.FACT else _retired(record, caller, reason, now)
         )
     what = path_name(memory_path(gone[0]))
     what = what if attribute is not None else what.rpartition("/")[0]
@@ -199,7 +198,7 @@ def plan_restoring_slot(
         entity=entity or wanted.entity,
         attribute=attribute or wanted.attribute,
         set_by=caller,
-        set_at=now,
+        set_at=time_after(standing, now),
         supersedes=standing.id if standing else None,
         contested=(),
         retired_by=None,
@@ -241,9 +240,11 @@ def _matching(view: View, caller: AgentName, filters: Filters) -> list[MemoryRec
             values.append(said)
         if key != "substring":
             values.append(text_number(said))
+    # Only a part of a text is looked for in all notes; a plus keeps SQLite from it.
+    plus = "" if filters.substring else "+"
     joined = (" OR " if filters.match is Match.ANY else " AND ").join(conditions)
     rows = view.index.execute(
-        f"SELECT m.id FROM memory m WHERE m.scope = ? AND ({joined})"
+        f"SELECT m.id FROM memory m WHERE {plus}m.scope = ? AND ({joined})"
         " ORDER BY m.date, m.id",
         (scope_number(Scope.NOTE), *values),
     ).fetchall()
@@ -275,11 +276,18 @@ def _forget(
     )
 
 
+def _retired(
+    record: MemoryRecord, caller: AgentName, reason: str | None, now: datetime
+) -> MemoryRecord:
+    moment = time_after(record, now)
+    return replace(record, retired_by=caller, retired_at=moment, reason=reason)
+
+
 def _earlier(view: View, name: SlotName, revision: str | None) -> MemoryRecord:
     """Return the version that is named, or the last one that can be read."""
     rows = view.index.execute(
         "SELECT r.made, r.id FROM name JOIN revision r ON r.path = name.n"
-        " WHERE name.text = ? ORDER BY r.n DESC",
+        " WHERE name.text = ? ORDER BY r.n DESC, r.made DESC",
         (name.path,),
     ).fetchall()
     ids = dict.fromkeys(blob.hex() for _, blob in rows if blob)

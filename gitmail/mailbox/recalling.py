@@ -29,7 +29,7 @@ from gitmail.mailbox.slots import (
     version,
 )
 from gitmail.records.keys import check_name, key_of
-from gitmail.records.memory import SOURCE_LIMIT, MemoryRecord, Scope
+from gitmail.records.memory import SLOT_SCOPES, SOURCE_LIMIT, MemoryRecord, Scope
 from gitmail.records.names import AgentName, parse_agent_name
 from gitmail.records.times import parse_since, to_microseconds
 from gitmail.store.memory_index import scope_number, searchable_memory, text_number
@@ -211,11 +211,15 @@ def _query(view: View, caller: AgentName, wanted: Wanted) -> tuple[str, list[obj
         )
         order = "rank, m.date DESC"
         values.append(match_all(wanted.words))
+    # With a narrower way to the rows, SQLite must not go through all by date.
+    is_narrow = wanted.entity is not None or wanted.tags
     if not wanted.with_retired:
-        sql += " AND m.is_retired = 0"
-    if wanted.scopes:
-        sql += f" AND m.scope IN ({marks(wanted.scopes)})"
-        values += [scope_number(each) for each in wanted.scopes]
+        sql += f" AND {'+' if is_narrow else ''}m.is_retired = 0"
+    scopes = wanted.scopes or (SLOT_SCOPES if wanted.entity is not None else ())
+    if scopes:
+        plus = "+" if wanted.tags else ""
+        sql += f" AND {plus}m.scope IN ({marks(scopes)})"
+        values += [scope_number(each) for each in scopes]
     if wanted.entity is not None:
         sql += " AND m.entity = ?"
         values.append(wanted.entity)
@@ -255,7 +259,7 @@ def _revisions(
 ) -> list[_Row]:
     return view.index.execute(
         "SELECT r.n, r.made, r.id, name.text FROM name CROSS JOIN revision r"
-        f" ON r.path = name.n WHERE {condition} ORDER BY r.n DESC LIMIT ?",
+        f" ON r.path = name.n WHERE {condition} ORDER BY r.n DESC, r.made DESC LIMIT ?",
         (*values, limit + 1),
     ).fetchall()
 

@@ -22,6 +22,7 @@ from gitmail.mailbox.slots import (
     in_force,
     slot_at,
     spelling,
+    time_after,
 )
 from gitmail.records.keys import check_tag
 from gitmail.records.memory import (
@@ -163,7 +164,7 @@ def plan_set(
         attribute=attribute,
         value=value,
         set_by=caller,
-        set_at=now,
+        set_at=time_after(standing, now),
         source=source,
         confidence=said.confidence,
         tags=kept if said.tags is None else said.tags,

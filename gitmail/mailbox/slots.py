@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from gitmail.errors import (
     AmbiguousIdError,
@@ -28,6 +29,7 @@ from gitmail.store.view import View
 NOTES = f"{MEMORY}/notes/"
 _NOTE = scope_number(Scope.NOTE)
 _MOST_COMPARED = 500
+_TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,19 @@ def in_force(record: MemoryRecord | None) -> MemoryRecord | None:
     return None if record is None or record.is_retired else record
 
 
+def time_after(standing: MemoryRecord | None, now: datetime) -> datetime:
+    """Return when a new version comes about: after the one that it takes over from.
+
+    Whatever the clocks say, for a merge takes the later of two versions.
+    """
+    if standing is None or standing.changed_at < now:
+        return now
+    try:
+        return standing.changed_at + _TICK
+    except OverflowError:
+        return standing.changed_at
+
+
 def entity_records(view: View, scope: Scope, entity: str) -> list[MemoryRecord]:
     """Return what stands in the slots of an entity, by attribute."""
     rows = view.index.execute(
@@ -204,7 +219,7 @@ def find_note(view: View, text: str) -> MemoryRecord:
         InvalidNameError, AmbiguousIdError, MemoryNotFoundError
     """
     rows = view.index.execute(
-        "SELECT id FROM memory WHERE id BETWEEN ? AND ? AND scope = ? ORDER BY id",
+        "SELECT id FROM memory WHERE id BETWEEN ? AND ? AND +scope = ? ORDER BY id",
         (*id_range(parse_id_prefix(text, "note id")), _NOTE),
     ).fetchall()
     return view.memory(_only([row[0].hex() for row in rows], text))

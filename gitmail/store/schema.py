@@ -53,6 +53,8 @@ CREATE TABLE memory (
 CREATE INDEX memory_id ON memory (id);
 CREATE INDEX memory_slot ON memory (scope, entity, attribute);
 CREATE INDEX memory_date ON memory (is_retired, date);
+CREATE INDEX memory_when ON memory (date);
+CREATE INDEX memory_scope ON memory (scope, is_retired, date);
 CREATE INDEX memory_source ON memory (source) WHERE source IS NOT NULL;
 CREATE INDEX memory_episode ON memory (episode) WHERE episode IS NOT NULL;
 CREATE INDEX memory_digest ON memory (digest) WHERE digest IS NOT NULL;
