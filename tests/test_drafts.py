@@ -53,7 +53,11 @@ def test_a_body_may_have_as_many_bytes_as_the_limit_says(
     problem = refused(mailbox, builder.send, to="lead", body="é" * (limit // 2) + "a")
 
     assert isinstance(problem, BodyTooLargeError)
-    assert problem.details == {"size_bytes": limit + 1, "limit_bytes": limit}
+    assert problem.details == {
+        "field": "body",
+        "size_bytes": limit + 1,
+        "limit_bytes": limit,
+    }
 
 
 def test_the_limit_of_a_body_is_the_mailboxes_own(
@@ -66,7 +70,11 @@ def test_the_limit_of_a_body_is_the_mailboxes_own(
 
     problem = refused(mailbox, builder.send, to="lead", body="x" * 11)
 
-    assert problem.details == {"size_bytes": 11, "limit_bytes": 10}
+    assert problem.details == {
+        "field": "body",
+        "size_bytes": 11,
+        "limit_bytes": 10,
+    }
     assert builder.send(to="lead", body="x" * 10).commit
 
 

@@ -220,7 +220,11 @@ def test_a_body_over_the_limit_is_refused_with_its_size() -> None:
     with pytest.raises(BodyTooLargeError) as caught:
         check_body("é" * 6, 10)
 
-    assert caught.value.details == {"size_bytes": 12, "limit_bytes": 10}
+    assert caught.value.details == {
+        "field": "body",
+        "size_bytes": 12,
+        "limit_bytes": 10,
+    }
 
 
 @pytest.mark.parametrize("body", ["a\x00", "a\ud800", "\udfffa"])

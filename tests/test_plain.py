@@ -396,6 +396,7 @@ def test_status_names_the_mailbox_counts_and_what_is_wrong(mailbox: Mailbox) -> 
         "tip": tip(mailbox),
         "messages": 0,
         "agents": 3,
+        "records": 0,
         "commits": 4,
         "quarantine": [],
         "uncommitted": [{"path": "stray.md", "change": "added"}],
@@ -421,9 +422,9 @@ def test_status_names_the_mailbox_counts_and_what_is_wrong(mailbox: Mailbox) -> 
             AmbiguousIdError("c0ffee01", ["c0ffee01a", "c0ffee01b"]),
             {
                 "code": "ambiguous_id",
-                "message": "The prefix c0ffee01 fits 2 messages: c0ffee01a, c0ffee01b",
-                "hint": "Use one of these longer prefixes",
-                "prefix": "c0ffee01",
+                "message": "'c0ffee01' fits 2 messages: c0ffee01a, c0ffee01b",
+                "hint": "Use one of these ids",
+                "given": "c0ffee01",
                 "matches": ["c0ffee01a", "c0ffee01b"],
             },
         ),
@@ -431,9 +432,9 @@ def test_status_names_the_mailbox_counts_and_what_is_wrong(mailbox: Mailbox) -> 
             BlankBodyError(),
             {
                 "code": "blank_body",
-                "message": "The body is blank: a message needs text",
-                "hint": "Pass the text as an argument, with --body-file, or on"
-                " standard input",
+                "message": "The body is blank: it needs text",
+                "hint": "Pass the text as an argument, or as - on standard input",
+                "field": "body",
             },
         ),
         (
