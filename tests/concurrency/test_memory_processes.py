@@ -186,7 +186,7 @@ def _answers_when_the_first_is_done(calls: Sequence[Sequence[object]]) -> list[A
     ids=["gc", "repack"],
 )
 @pytest.mark.parametrize(
-    "count", [8, pytest.param(100, marks=pytest.mark.stress)], ids=["short", "long"]
+    "count", [5, pytest.param(100, marks=pytest.mark.stress)], ids=["short", "long"]
 )
 def test_git_may_clean_up_while_memory_is_written_in_every_way(
     box: Path, commands: list[list[str]], count: int

@@ -23,10 +23,10 @@ pytestmark = needs_git
 # Most steps are those of every commit, which the tests of mail kill one by one; what
 # is new here is that files and folders go.
 SOME_STEPS = [
-    pytest.param("forget_facts", "before", 2, id="forget_facts"),
-    pytest.param("set_and_acknowledge", "before", 9, id="set_and_acknowledge"),
-    pytest.param("supersede", "before", 8, id="supersede"),
-    pytest.param("restore", "before", 9, id="restore"),
+    pytest.param("forget_facts", "before", 3, id="forget_facts"),
+    pytest.param("set_and_acknowledge", "before", 13, id="set_and_acknowledge"),
+    pytest.param("supersede", "before", 11, id="supersede"),
+    pytest.param("restore", "before", 13, id="restore"),
     pytest.param("restore_removed", "within", 2, id="restore_removed"),
     *(
         pytest.param(act, where, 1, id=f"{act}-{where}-each", marks=pytest.mark.stress)

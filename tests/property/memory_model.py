@@ -1,9 +1,8 @@
 """A memory as plain lists: what each verb must answer, by the rules alone."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
 
 from tests.property.mailbox_model import Refusal
 
@@ -132,16 +131,11 @@ class Model:
 
     def forget_slots(self, scope: str, entity: str, attribute: str | None) -> list[str]:
         """Return the paths that forgetting must remove or retire."""
+        keys = [key for key in self.paths if key[:2] == (scope, entity)]
         if attribute is not None:
             keys = [(scope, entity, attribute)]
-            self.slot(keys[0])
-        else:
-            keys = [key for key in self.paths if key[:2] == (scope, entity)]
-        gone = [
-            found
-            for found in (self.standing.get(self.paths.get(key, "")) for key in keys)
-            if found and found.is_readable and not found.is_retired
-        ]
+        # None is forgotten where one cannot be read.
+        gone = [found for found in map(self.in_force, keys) if found]
         if not gone:
             raise Refusal("not_found")
         return sorted(each.path for each in gone)
@@ -249,10 +243,6 @@ class Model:
             if note.supersedes not in past:
                 return
             note = past[note.supersedes]
-
-    def wrote(self, version: Text, **more: Any) -> Text:
-        """Return a version with other values."""
-        return replace(version, **more)
 
 
 def _step(event: Event) -> tuple[str, str | None, str | None, str]:

@@ -605,7 +605,7 @@ def _ids(found: Recollections) -> list[str]:
 
 # A case has forty steps, each of them looked at from all sides.
 MemoryMachine.TestCase.settings = settings(
-    max_examples=settings().max_examples // 6, stateful_step_count=40
+    max_examples=settings().max_examples // 8, stateful_step_count=40
 )
 # Finding the smallest failing case takes longer than the tests' common limit.
 test_memory_does_what_the_model_says = pytest.mark.timeout(600)(
