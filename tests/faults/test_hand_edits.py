@@ -231,6 +231,11 @@ def replace_by_a_folder(box: Path) -> None:
     (box / SLOT_PATH / "mine.txt").write_text("Mine.", "ascii")
 
 
+def delete_a_slots_folder(box: Path) -> None:
+    """Delete a fact and its folder, as a killed writer may have who came no further."""
+    shutil.rmtree((box / SLOT_PATH).parent)
+
+
 def add_beside(box: Path) -> None:
     """Put a file of one's own beside a fact."""
     (box / SLOT_PATH).with_name("mine.txt").write_text("Mine.", "ascii")
@@ -254,7 +259,7 @@ def test_what_is_set_replaces_an_edit_of_its_file(
     assert_sound(box)
 
 
-@pytest.mark.parametrize("edit", [edit_a_slot, delete_memory])
+@pytest.mark.parametrize("edit", [edit_a_slot, delete_memory, delete_a_slots_folder])
 def test_what_is_forgotten_is_gone_whatever_was_done_to_its_file(
     box: Path, edit: Callable[[Path], object]
 ) -> None:
