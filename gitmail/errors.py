@@ -472,6 +472,20 @@ class QuarantinedError(ConflictError):
         )
 
 
+class UnrelatedHistoriesError(ConflictError):
+    """Two mailboxes have no commit in common; nothing was changed."""
+
+    code = "unrelated_histories"
+
+    def __init__(self, ours: str, theirs: str) -> None:
+        super().__init__(
+            f"{theirs[:12]} and this mailbox's {ours[:12]} have no commit in common",
+            "It is another mailbox, or its history was rewritten; ask who did that",
+            ours=ours,
+            theirs=theirs,
+        )
+
+
 class FolderInUseError(ConflictError):
     """A mailbox cannot be made in a folder that is used for something else."""
 

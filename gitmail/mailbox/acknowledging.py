@@ -92,7 +92,7 @@ def receipts_for(
     """Plan the receipts of messages that are delivered to the caller and rise."""
     if not messages:
         return Plan(result=result)
-    files: dict[str, File] = dict(revived(known_member(view, caller)))
+    files: dict[str, File] = dict(revived(known_member(view, caller), now))
     for found in messages:
         receipt = Receipt(
             message=found.id, agent=caller, stage=stage, date=now, note=note

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 
 from gitmail.errors import AgentNotFoundError
@@ -18,7 +17,7 @@ from gitmail.records.names import (
     similar_names,
 )
 from gitmail.records.paths import profile_path
-from gitmail.records.profile import AgentKind, Profile
+from gitmail.records.profile import AgentKind, Profile, changed_profile
 from gitmail.records.text import SUBJECT_LIMIT, check_length, check_line, check_text
 from gitmail.records.times import to_microseconds
 from gitmail.store.view import Plan, View
@@ -80,11 +79,8 @@ def plan_registering(
     known = members(view).get(wanted.name)
     if known is None:
         return _write(wanted, "register", now, is_new=True)
-    changed = replace(
-        known.profile,
-        is_retired=False,
-        **{field: getattr(wanted, field) for field in said},
-    )
+    values = {field: getattr(wanted, field) for field in said}
+    changed = changed_profile(known.profile, now, is_retired=False, **values)
     if changed == known.profile:
         return Plan(result=Registered(profile=changed, commit=None))
     return _write(changed, "register", now)
@@ -97,7 +93,7 @@ def plan_retiring(
     member = known(view, name)
     if member.profile.is_retired is retire:
         return Plan(result=Registered(profile=member.profile, commit=None))
-    changed = replace(member.profile, is_retired=retire)
+    changed = changed_profile(member.profile, now, is_retired=retire)
     operation = "retire" if retire else "unretire"
     return _write(changed, operation, now, actor=actor)
 

@@ -268,7 +268,7 @@ def _forget(
         return Plan(result=result)
     return Plan(
         result=result,
-        files={**dict(revived(known_member(view, caller))), **files},
+        files={**dict(revived(known_member(view, caller), now)), **files},
         operation="memory-forget",
         agent=caller,
         subject=_because(what, reason),
@@ -327,7 +327,7 @@ def _restore(
 ) -> Plan[Stored]:
     return Plan(
         result=Stored(outcome=Outcome.RESTORED, record=record),
-        files={**dict(revived(known_member(view, caller))), path: record},
+        files={**dict(revived(known_member(view, caller), now)), path: record},
         operation="memory-restore",
         agent=caller,
         subject=_because(path_name(path), reason),

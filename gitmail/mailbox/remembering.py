@@ -214,7 +214,7 @@ def _write(
     acked: str | None = None,
 ) -> Plan[Stored]:
     path = memory_path(record)
-    files: dict[str, File | None] = dict(revived(known_member(view, caller)))
+    files: dict[str, File | None] = dict(revived(known_member(view, caller), now))
     return Plan(
         result=Stored(outcome=outcome, record=record, acked=acked),
         files={**files, path: record},

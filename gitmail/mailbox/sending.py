@@ -43,6 +43,7 @@ from gitmail.records.names import (
     similar_names,
 )
 from gitmail.records.paths import copy_path, hour_folder, message_path, profile_path
+from gitmail.records.profile import changed_profile
 from gitmail.records.receipt import BlindCopy, Stage
 from gitmail.records.text import SUBJECT_LIMIT, headline
 from gitmail.store.index import DELIVERED, Role
@@ -120,7 +121,7 @@ class _Batch:
 
     def files(self) -> dict[str, File]:
         """Return path to record, messages before copies."""
-        files: dict[str, File] = dict(revived(self.own))
+        files: dict[str, File] = dict(revived(self.own, self._now))
         return {**files, **self._messages, **self._copies}
 
     def add(self, draft: Draft) -> _Outgoing:
@@ -297,10 +298,10 @@ class _Batch:
         return [AgentName(address)] if _is_name(address) else self._others(address)
 
 
-def revived(own: Member) -> Iterator[tuple[str, File]]:
+def revived(own: Member, now: datetime) -> Iterator[tuple[str, File]]:
     """Yield the acting agent's profile where acting ends its retirement (G3)."""
     if own.profile.is_retired:
-        profile = replace(own.profile, is_retired=False)
+        profile = changed_profile(own.profile, now, is_retired=False)
         yield profile_path(profile.name), profile
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from gitmail.errors import (
     AmbiguousIdError,
@@ -23,13 +23,13 @@ from gitmail.records.paths import (
     parse_path,
     slot_path,
 )
+from gitmail.records.times import later_than
 from gitmail.store.memory_index import scope_number, text_number
 from gitmail.store.view import View
 
 NOTES = f"{MEMORY}/notes/"
 _NOTE = scope_number(Scope.NOTE)
 _MOST_COMPARED = 500
-_TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,16 +142,8 @@ def in_force(record: MemoryRecord | None) -> MemoryRecord | None:
 
 
 def time_after(standing: MemoryRecord | None, now: datetime) -> datetime:
-    """Return when a new version comes about: after the one that it takes over from.
-
-    Whatever the clocks say, for a merge takes the later of two versions.
-    """
-    if standing is None or standing.changed_at < now:
-        return now
-    try:
-        return standing.changed_at + _TICK
-    except OverflowError:
-        return standing.changed_at
+    """Return when a new version comes about: after the one that it takes over from."""
+    return later_than(standing.changed_at, now) if standing else now
 
 
 def entity_records(view: View, scope: Scope, entity: str) -> list[MemoryRecord]:

@@ -95,6 +95,14 @@ class FieldReader:
             self.refuse(key, "is missing")
         return moment
 
+    def times(self, key: str) -> dict[str, datetime]:
+        """Return the times of a mapping."""
+        found = {k: parse_time(v) for k, v in self.mapping(key).items()}
+        times = {k: moment for k, moment in found.items() if moment is not None}
+        if len(times) < len(found):
+            self.refuse(key, "holds what is no RFC 3339 time with a zone")
+        return times
+
     def number(self, key: str, default: int) -> int:
         """Return the whole number of a key, which may not be negative."""
         value = self.text(key)

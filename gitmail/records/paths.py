@@ -53,6 +53,7 @@ class Family(Enum):
     COPY = auto()
     PROFILE = auto()
     MEMORY = auto()
+    ASIDE = auto()
     FIXED = auto()
     UNKNOWN = auto()
 
@@ -79,6 +80,7 @@ _SHAPES = {
     "receipts": (Family.RECEIPT, _RECEIPT),
     "copies": (Family.COPY, _COPY),
     "agents": (Family.PROFILE, _PROFILE),
+    "quarantine": (Family.ASIDE, re.compile(r"quarantine/[0-9a-f]{40}\.md", re.ASCII)),
     MEMORY: (Family.MEMORY, re.compile(f"{_SLOT.pattern}|{_NOTE.pattern}", re.ASCII)),
 }
 
@@ -130,6 +132,11 @@ def stage_path(agent: AgentName, folder: str, message: MessageId, stage: Stage) 
 def copy_path(copy: BlindCopy, folder: str) -> str:
     """Return the path of a blind copy, in the folder of the message's name."""
     return f"copies/{copy.agent}/{folder}/{copy.message}.md"
+
+
+def set_aside_path(blob: str) -> str:
+    """Return the path of a file that a merge found in the way of another."""
+    return f"quarantine/{blob}.md"
 
 
 def profile_path(name: AgentName) -> str:

@@ -14,6 +14,7 @@ _TIME = re.compile(
 )
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,6})?)\s*([smhdw]?)", re.ASCII)
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_TICK = timedelta(microseconds=1)
 _SHORTEST = timedelta(seconds=1)
 _LONGEST = timedelta(days=3660)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -42,6 +43,19 @@ def to_microseconds(moment: datetime) -> int:
 def from_microseconds(number: int) -> datetime:
     """Return the aware UTC time that many microseconds after 1970."""
     return _EPOCH + timedelta(microseconds=number)
+
+
+def later_than(earlier: datetime, now: datetime) -> datetime:
+    """Return now, or just after an earlier time that says it is later.
+
+    Whatever the clocks say, for a merge takes the later of two versions.
+    """
+    if earlier < now:
+        return now
+    try:
+        return earlier + _TICK
+    except OverflowError:
+        return earlier
 
 
 def parse_duration(field: str, value: str | timedelta) -> timedelta:

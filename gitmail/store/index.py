@@ -38,6 +38,7 @@ from gitmail.store.schema import TABLES as _TABLES
 from gitmail.store.words import WORD
 
 _KINDS = list(Kind)
+_ANYTHING = (Family.FIXED, Family.ASIDE, Family.UNKNOWN)
 _LAST_PLACE = 2**38  # in the year 10680; leaves room for as many commits behind it
 PATIENCE_S = 120.0  # somebody else may be making a large index anew
 
@@ -254,7 +255,7 @@ class Index:
             self._db.execute("DELETE FROM registered WHERE name = ?", name)
         elif place.family is Family.MEMORY:
             self._memory.drop(change.path)
-        elif not known and place.family not in (Family.FIXED, Family.UNKNOWN):
+        elif not known and place.family not in _ANYTHING:
             raise NeedsRebuildError
 
     def _take(self, place: Place, change: Loaded, *, is_first: bool) -> None:
@@ -293,6 +294,8 @@ class Index:
             case Family.MEMORY:
                 known = record if isinstance(record, MemoryRecord) else None
                 self._take_memory(known, data, change.path)
+            case Family.ASIDE:
+                raise _MisplacedError("was in the way of another file in a merge")
             case Family.UNKNOWN:
                 raise _MisplacedError("is no path of a mailbox")
             case Family.FIXED:

@@ -289,7 +289,7 @@ class Repository:
             folders = []
             for name in sorted({name for name, _ in old.items() ^ new.items()}):
                 before, after = old.get(name), new.get(name)
-                path = prefix + _printable(name)
+                path = prefix + printable(name)
                 a, b = _folder_id(before), _folder_id(after)
                 if (a or b) and prefix.count("/") < _DEEPEST:
                     folders.append((f"{path}/", a, b))
@@ -322,7 +322,10 @@ class Repository:
             level[name] = item
         made: list[NewObject] = []
         root = self._build_level(base, nested, made)
-        return (root or self._add_tree({}, made)).hex(), made
+        if root is None:
+            made.append(self.make_tree({}))
+            root = made[-1].sha
+        return root.hex(), made
 
     def build_commit(
         self,
@@ -376,9 +379,13 @@ class Repository:
                     tree.pop(key, None)
                 else:
                     tree[key] = (_FOLDER_MODE, below)
-        return self._add_tree(tree, made) if tree else None
+        if not tree:
+            return None
+        made.append(self.make_tree(tree))
+        return made[-1].sha
 
-    def _add_tree(self, tree: Tree, made: list[NewObject]) -> bytes:
+    def make_tree(self, tree: Tree) -> NewObject:
+        """Return the tree object with these entries."""
         rows = sorted(
             (name + b"/" if stat.S_ISDIR(mode) else name, name, mode, sha)
             for name, (mode, sha) in tree.items()
@@ -386,10 +393,10 @@ class Repository:
         data = b"".join(
             b"%o %b\x00%b" % (mode, name, sha) for _, name, mode, sha in rows
         )
-        made.append(NewObject.of(TREE, data))
+        made = NewObject.of(TREE, data)
         # The next commit starts from this tree.
-        self._trees.put(made[-1].sha.hex(), tree)
-        return made[-1].sha
+        self._trees.put(made.sha.hex(), tree)
+        return made
 
     def _read(self, object_id: str, kind: int) -> bytes:
         try:
@@ -466,7 +473,7 @@ def _folder_id(entry: tuple[int, bytes] | None) -> str | None:
     return entry[1].hex() if entry and stat.S_ISDIR(entry[0]) else None
 
 
-def _printable(name: bytes) -> str:
+def printable(name: bytes) -> str:
     """Return a tree's name as text that no other name has; a slash stays one name."""
     text = name.replace(b"\\", b"\\\\").decode("utf-8", "backslashreplace")
     return text.replace("/", "\\x2f")

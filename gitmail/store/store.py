@@ -11,6 +11,9 @@ import sqlite3
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,6 +25,7 @@ from gitmail.errors import (
     MailboxNotFoundError,
     StaleWriteError,
     StorageError,
+    UnrelatedHistoriesError,
 )
 from gitmail.records.charter import Charter, parse_charter
 from gitmail.records.memory import MemoryRecord
@@ -32,8 +36,10 @@ from gitmail.store.discovery import LOCAL
 from gitmail.store.disk import translated
 from gitmail.store.files import Files
 from gitmail.store.folding import PACKS_BEFORE_FOLDING, count_packs, fold
+from gitmail.store.history import merge_bases
 from gitmail.store.keeper import IndexKeeper, Progress
 from gitmail.store.lock import Lock
+from gitmail.store.merging import Note, TreeMerge, base_tree
 from gitmail.store.pack import BLOB, NewObject
 from gitmail.store.refs import REF, Branch
 from gitmail.store.repository import Kept, Repository
@@ -49,6 +55,23 @@ _ATTEMPTS = 8
 _RECOVERIES = 2  # a new file, then none at all
 _MESSAGES_KEPT = 512
 _MEMORIES_KEPT = 512
+
+
+class Step(StrEnum):
+    """How a history was brought into another."""
+
+    NOTHING = "nothing"
+    FAST_FORWARD = "fast_forward"
+    MERGED = "merged"
+
+
+@dataclass(frozen=True, slots=True)
+class Integrated:
+    """What bringing in another history did, and what did not go by itself."""
+
+    step: Step
+    tip: CommitId
+    notes: tuple[Note, ...] = ()
 
 
 class Store:
@@ -141,6 +164,63 @@ class Store:
         if self._folds:
             self._fold_in_background()
         return plan.result, commit
+
+    def integrate(
+        self, theirs: CommitId, by: str, moment: datetime, subject: str
+    ) -> Integrated:
+        """Bring what another history has into this one, as one durable step.
+
+        Args:
+            theirs: A commit whose objects are here and have been checked.
+            by: The author of the merge commit, where there has to be one.
+
+        Raises:
+            UnrelatedHistoriesError: The two have no commit in common.
+            LockTimeoutError, StaleWriteError, DiskFullError, ReadOnlyError, DiskError:
+                As `update`.
+        """
+        with self._lock.held(LOCK_TIMEOUT_S):
+            for _ in range(_ATTEMPTS):
+                with self._mutex:
+                    base = self.read(lambda view: view.tip)
+                    done = self._integrate(base, theirs, by, moment, subject)
+                if done:
+                    return done
+        raise StaleWriteError(_ATTEMPTS)
+
+    def _integrate(
+        self,
+        ours: CommitId,
+        theirs: CommitId,
+        by: str,
+        moment: datetime,
+        subject: str,
+    ) -> Integrated | None:
+        repository = self._repository
+        bases = merge_bases(repository, ours, theirs)
+        if theirs in bases:
+            return Integrated(Step.NOTHING, ours)
+        if not bases:
+            raise UnrelatedHistoriesError(ours, theirs)
+        if ours in bases:
+            if not self.branch.move(ours, theirs):
+                return None
+            self._roll_forward(theirs)
+            return Integrated(Step.FAST_FORWARD, theirs)
+        trees = [repository.commit(each).tree for each in (ours, theirs)]
+        merge = TreeMerge(repository, base_tree(repository, bases), *trees)
+        message: Plan[None] = Plan(
+            result=None, operation="sync", agent=by, subject=subject
+        )
+        commit = repository.build_commit(
+            merge.tree, (ours, theirs), by, moment, message.commit_message
+        )
+        new = CommitId(commit.sha.hex())
+        with repository.added([*merge.objects, commit]):
+            if not self.branch.move(ours, new):
+                return None
+        self._roll_forward(new)
+        return Integrated(Step.MERGED, new, tuple(merge.notes))
 
     def create(self, files: Mapping[str, File], plan: Plan[None]) -> CommitId:
         """Write the first commit of a new repository, unless it is there."""
