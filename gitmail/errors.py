@@ -6,14 +6,16 @@ GitmailError                  never raised itself
 |  |- BlankBodyError          |- BodyTooLargeError     |- InvalidFileError
 |  |- AmbiguousIdError        |- InvalidCursorError    |- NoIdentityError
 |  |- NotRegisteredError      |- UnknownRecipientError |- RetiredRecipientError
-|  |- NoRecipientsError       |- FanoutTooLargeError   '- MailboxClosedError
+|  |- NoRecipientsError       |- FanoutTooLargeError   |- BundleInvalidError
+|  '- MailboxClosedError
 |- NotFoundError              look elsewhere                                 exit 1
 |  |- MailboxNotFoundError    |- AgentNotFoundError    |- RoomNotFoundError
 |  '- RecordNotFoundError: MessageNotFoundError, MemoryNotFoundError
 |- ConflictError              decide                                         exit 1
 |  |- RequestConflictError    |- NameInUseError        |- NotParticipantError
 |  |- StaleRevisionError      |- AlreadyInForceError   |- TooManyMatchesError
-|  |- QuarantinedError        '- FolderInUseError
+|  |- QuarantinedError        |- UnrelatedHistoriesError
+|  |- BundleIncompleteError   |- OtherMailboxError     '- FolderInUseError
 |- BusyError                  try again, nothing was changed                 exit 4
 |  |- LockTimeoutError        |- RefLockedError        '- StaleWriteError
 '- StorageError               repair, make room or upgrade                   exit 1
@@ -169,6 +171,21 @@ class InvalidFileError(InvalidInputError):
         self.line = line
 
 
+class BundleInvalidError(InvalidInputError):
+    """A file is no bundle that can be applied; nothing was changed."""
+
+    code = "bundle_invalid"
+
+    def __init__(self, path: str, reason: str) -> None:
+        shown = _shorten(reason, 200)
+        super().__init__(
+            f"{path} is no bundle of a mailbox that can be applied: {shown}",
+            "Copy it again, or have it made again with: gitmail bundle create",
+            path=path,
+            reason=shown,
+        )
+
+
 class AmbiguousIdError(InvalidInputError):
     """What should name one record fits several."""
 
@@ -312,6 +329,18 @@ class MailboxNotFoundError(NotFoundError):
             f"No mailbox at or above {path}",
             "Make one with: gitmail init",
             path=path,
+        )
+
+
+class NoRemoteError(NotFoundError):
+    """The mailbox has no remote."""
+
+    code = "no_remote"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "This mailbox has no remote",
+            "Name one with: gitmail remote add URL",
         )
 
 
@@ -472,6 +501,38 @@ class QuarantinedError(ConflictError):
         )
 
 
+class BundleIncompleteError(ConflictError):
+    """A bundle stands on commits that are not here; nothing was changed."""
+
+    code = "bundle_incomplete"
+
+    def __init__(self, path: str, missing: Sequence[str], tip: str | None) -> None:
+        """Take the commit at the tip here, None where there is no mailbox yet."""
+        since = tip or "all"
+        super().__init__(
+            f"{path} stands on what is missing here: {_listed(missing)}",
+            f"Have it made where these are: gitmail bundle create FILE --since {since}",
+            path=path,
+            missing=list(missing[:_MOST_LISTED]),
+            tip=tip,
+        )
+
+
+class OtherMailboxError(ConflictError):
+    """What came is of another mailbox; nothing was changed."""
+
+    code = "other_mailbox"
+
+    def __init__(self, source: str, ours: str, theirs: str) -> None:
+        super().__init__(
+            f"{source} is of the mailbox {theirs}, and this is {ours}",
+            "Apply it in its own mailbox, or start that here: gitmail init --from FILE",
+            source=source,
+            ours=ours,
+            theirs=theirs,
+        )
+
+
 class UnrelatedHistoriesError(ConflictError):
     """Two mailboxes have no commit in common; nothing was changed."""
 
@@ -483,6 +544,38 @@ class UnrelatedHistoriesError(ConflictError):
             "It is another mailbox, or its history was rewritten; ask who did that",
             ours=ours,
             theirs=theirs,
+        )
+
+
+class RemoteRewrittenError(ConflictError):
+    """The remote's history no longer has what it had; nothing was taken from it."""
+
+    code = "remote_rewritten"
+
+    def __init__(self, url: str, seen: str, now: str) -> None:
+        super().__init__(
+            f"{url} had commit {seen[:12]}, and {now[:12]}, which it has now, does not"
+            " stand on it",
+            "Somebody rebased, squashed or forced that branch: ask who, and bring it"
+            " back there with: git push --force REMOTE"
+            f" {seen[:12]}:refs/heads/gitmail",
+            url=url,
+            seen=seen,
+            now=now,
+        )
+
+
+class PushRefusedError(ConflictError):
+    """The remote does not accept what was pushed; this mailbox is as it was."""
+
+    code = "push_refused"
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(
+            f"{url} refused the push: {reason}",
+            "What is here is safe; ask for the right to push to that branch",
+            url=url,
+            reason=reason,
         )
 
 
@@ -554,6 +647,19 @@ class RefLockedError(BusyError):
         )
 
 
+class RemoteMovedError(BusyError):
+    """Others pushed at every attempt; what is here is safe."""
+
+    code = "remote_moved"
+
+    def __init__(self, url: str) -> None:
+        super().__init__(
+            f"Somebody else pushed to {url} at every attempt",
+            "Sync again; what was sent here is safe",
+            url=url,
+        )
+
+
 class StaleWriteError(BusyError):
     """Another writer moved the branch at every attempt; nothing was changed."""
 
@@ -600,6 +706,20 @@ class DiskError(StorageError):
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}", path=path, reason=reason)
+
+
+class RemoteFailedError(StorageError):
+    """The remote cannot be reached or read; this mailbox is as it was."""
+
+    code = "remote_failed"
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(
+            f"{url} cannot be reached: {reason}",
+            "Check the address and the network, and sync again",
+            url=url,
+            reason=reason,
+        )
 
 
 class CorruptMailboxError(StorageError):
