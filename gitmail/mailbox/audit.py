@@ -1,6 +1,5 @@
 """The audit log, read from the commits (CAPABILITIES V1)."""
 
-import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -8,6 +7,7 @@ from pathlib import PurePosixPath
 from gitmail.errors import AgentNotFoundError, InvalidArgumentError
 from gitmail.mailbox.checks import choice, number
 from gitmail.mailbox.lookup import members, own_names, visible
+from gitmail.mailbox.spans import parse_span
 from gitmail.mailbox.values import LogEntry
 from gitmail.records.names import (
     AgentName,
@@ -19,7 +19,6 @@ from gitmail.records.names import (
 from gitmail.records.paths import MEMORY
 from gitmail.records.text import check_line, check_string
 from gitmail.store.index import Role
-from gitmail.store.refs import BRANCH
 from gitmail.store.repository import Commit
 from gitmail.store.view import View
 
@@ -33,8 +32,6 @@ OPERATIONS = (
     *("memory-forget", "memory-retire", "memory-restore"),
 )
 _LONGEST_NAME = 200
-_RANGE = re.compile(r"(?:(?P<stop>[^.\s]*)(?P<dots>\.\.))?(?P<start>[^.\s]*)")
-_TIPS = ("", "HEAD", BRANCH, f"refs/heads/{BRANCH}")
 
 
 def log(
@@ -63,7 +60,7 @@ def log(
     number("limit", limit, LOG_LIMIT)
     operation = choice("op", OPERATIONS, operation)
     below = _below(path) if path is not None else None
-    start, stop = _ends(view, span)
+    start, stop = parse_span(span, view.tip, lambda prefix: _find(view, prefix))
     if agent is not None:
         agent = check_line("agent", agent, _LONGEST_NAME, may_be_empty=False).lower()
     hidden = {commit.id for commit in view.repository.walk(stop)} if stop else set()
@@ -143,24 +140,8 @@ def _entry(commit: Commit) -> LogEntry:
     )
 
 
-def _ends(view: View, span: str | None) -> tuple[CommitId, CommitId | None]:
-    said = "HEAD" if span is None else check_string("range", span).strip()
-    found = _RANGE.fullmatch(said)
-    if not said or not found:
-        raise InvalidArgumentError("range", span, "a commit, or A..B")
-    start = _commit(view, found["start"])
-    return start, _commit(view, found["stop"]) if found["dots"] else None
-
-
-def _commit(view: View, text: str) -> CommitId:
-    if text in _TIPS:
-        return view.tip
-    prefix = text.lower()
-    if is_hex(prefix, 7):
-        rows = view.index.execute(
-            "SELECT id FROM commits WHERE id BETWEEN ? AND ? LIMIT 2", id_range(prefix)
-        ).fetchall()
-        if len(rows) == 1:
-            return CommitId(rows[0][0].hex())
-    rule = "HEAD, or the start of the id of one commit of this mailbox"
-    raise InvalidArgumentError("range", text, rule)
+def _find(view: View, prefix: str) -> list[CommitId]:
+    rows = view.index.execute(
+        "SELECT id FROM commits WHERE id BETWEEN ? AND ? LIMIT 2", id_range(prefix)
+    )
+    return [CommitId(row[0].hex()) for row in rows]

@@ -88,6 +88,7 @@ class Commit:
         tree: Hex id of its tree.
         author: The author's name, without address.
         email: The author's address.
+        committer: The committer, as `name <address>`.
         time: Seconds since 1970 of the commit.
         message: The whole commit message.
     """
@@ -97,6 +98,7 @@ class Commit:
     parents: tuple[CommitId, ...]
     author: str
     email: str
+    committer: str
     time: int
     message: str
 
@@ -156,12 +158,16 @@ class Repository:
 
     Args:
         git_dir: The folder that holds `objects`.
+        incoming: A second folder of objects, such as those of a push that has not been
+            accepted yet.
     """
 
-    def __init__(self, git_dir: Path) -> None:
+    def __init__(self, git_dir: Path, *, incoming: Path | None = None) -> None:
         self._git_dir = git_dir
         self._packs = git_dir / "objects" / "pack"
         self._objects = DiskObjectStore(git_dir / "objects")
+        if incoming:
+            self._objects.alternates.append(DiskObjectStore(incoming))
         # Whoever forgets to close must not see dulwich complain at exit.
         self.close = weakref.finalize(self, self._objects.close)
         self._trees: Kept[Tree] = Kept(_TREES_KEPT)
@@ -434,7 +440,7 @@ class Repository:
 _COMMIT = re.compile(
     rb"tree (?P<tree>[0-9a-f]{40})\n(?P<parents>(?:parent [0-9a-f]{40}\n)*)"
     rb"(?:author (?P<author>[^<\n]*?) ?(?:<(?P<email>[^>\n]*)>[^\n]*)?\n)?"
-    rb"(?:committer [^\n]*> (?P<time>\d{1,12}) [^\n]*\n)?"
+    rb"(?:committer (?P<committer>[^\n]*>) (?P<time>\d{1,12}) [^\n]*\n)?"
 )
 _LATEST_S = 253_402_300_799  # the end of the year 9999, and of `datetime`
 
@@ -450,6 +456,7 @@ def _parse_commit(commit_id: str, data: bytes) -> Commit | None:
         tuple(CommitId(parent.strip()) for parent in parents),
         (found["author"] or b"").decode("utf-8", "replace"),
         (found["email"] or b"").decode("utf-8", "replace"),
+        (found["committer"] or b"").decode("utf-8", "replace"),
         min(int(found["time"] or 0), _LATEST_S),
         data.partition(b"\n\n")[2].decode("utf-8", "replace"),
     )
