@@ -1,0 +1,317 @@
+"""What may be done to each kind of record, and by whom (FORMAT.md); pure.
+
+Every rule yields what it finds amiss: the rule's name, which is stable, and a sentence
+for people.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+from gitmail.records.charter import Charter
+from gitmail.records.memory import MemoryRecord
+from gitmail.records.message import Message, parse_message
+from gitmail.records.names import is_component
+from gitmail.records.paths import (
+    PATH_LIMIT,
+    Family,
+    Place,
+    copy_path,
+    memory_path,
+    message_path,
+    profile_path,
+    receipt_path,
+)
+from gitmail.records.profile import Profile, parse_profile
+from gitmail.records.receipt import BlindCopy, Receipt, parse_blind_copy, parse_receipt
+from gitmail.records.times import format_time
+
+OTHER_LIMIT_BYTES = 1 << 20
+"""Size of a file that has no limit of its own."""
+SLACK = timedelta(minutes=5)
+"""How far a record's time may be from that of its commit."""
+
+
+class Rule(StrEnum):
+    """What was broken."""
+
+    OBJECT = "object"
+    """An object is missing, damaged, or of another type."""
+    AUTHOR = "author"
+    """A commit of gitmail is not by the agent that it names."""
+    TRAILERS = "trailers"
+    """A commit of gitmail names other messages than it is about."""
+    ROOT = "root"
+    """A history that began elsewhere was brought in."""
+    CLOCK = "clock"
+    """A commit is dated well after one that stands on it."""
+    MERGE = "merge"
+    """A merge by gitmail is not what its sides merge to."""
+    PATH = "path"
+    """A file stands where no record has its place."""
+    CASE = "case"
+    """Two names differ by upper and lower case alone."""
+    NAME = "name"
+    """Not every file system can hold a name."""
+    MODE = "mode"
+    """A link, a program or a submodule stands where a file belongs."""
+    SIZE = "size"
+    """A file is larger than it may be."""
+    FORMAT = "format"
+    """A file cannot be read."""
+    PLACE = "place"
+    """A file's path is not that of its content."""
+    CHANGED = "changed"
+    """What is written once was changed."""
+    REMOVED = "removed"
+    """What stays for ever was removed."""
+    SENDER = "sender"
+    """A message or blind copy is not by the sender."""
+    DATE = "date"
+    """A record is dated otherwise than its commit."""
+    TWICE = "twice"
+    """One message stands in two places."""
+    ACTOR = "actor"
+    """A record says that somebody else did it."""
+    MESSAGE = "message"
+    """A receipt or blind copy is of a message that is not there."""
+    RECIPIENT = "recipient"
+    """A receipt is of an agent to whom the message was not delivered."""
+    PROFILE = "profile"
+    """A profile was changed by somebody else."""
+    CHARTER = "charter"
+    """What says which mailbox it is was changed."""
+    SUPERSEDES = "supersedes"
+    """A version of a slot does not name the one before it."""
+    RETIRED = "retired"
+    """A slot was retired twice, or changed while it was retired."""
+    SPELLING = "spelling"
+    """A slot's names were spelt otherwise."""
+
+
+OF_THE_FIRST = (Rule.SENDER, Rule.ACTOR, Rule.DATE)
+"""Rules for who first writes a file, which do not bind who brings it back."""
+Problem = tuple[Rule, str]
+Problems = Iterator[Problem]
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """What a commit says of itself, by which its files are judged.
+
+    Attributes:
+        operations: The values of `Gitmail-Op`, none for a commit of somebody's own.
+        body_limit: Bytes that the mailbox allows for a body.
+    """
+
+    author: str
+    time: datetime
+    operations: tuple[str, ...] = ()
+    body_limit: int = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Letter:
+    """What receipts and blind copies are judged by: a message that is there."""
+
+    path: str
+    sender: str
+    recipients: tuple[str, ...]
+
+
+def path_problems(path: str, beside: Callable[[], list[str]]) -> Problems:
+    """Judge a path that no kind of record has.
+
+    Args:
+        beside: Returns the names in the folder of the path's last part.
+    """
+    parts = path.split("/")
+    name = parts[-1]
+    twin = [each for each in beside() if each != name and each.lower() == name.lower()]
+    odd = [part for part in parts if part.isascii() and not is_component(part.lower())]
+    if twin:
+        yield Rule.CASE, f"differs from {twin[0]} by upper and lower case alone"
+    elif odd:
+        yield Rule.NAME, f"{odd[0]!r} is no name that every file system can hold"
+    elif len(path) >= PATH_LIMIT:
+        yield Rule.NAME, f"the path has {len(path)} characters"
+    else:
+        yield Rule.PATH, "no kind of record stands there"
+
+
+def message_problems(message: Message, path: str, part: int, act: Act) -> Problems:
+    """Judge a message that is new."""
+    yield from _place(path, message_path(message, part))
+    if message.sender != act.author:
+        yield Rule.SENDER, f"is from {message.sender}, and the commit by {act.author}"
+    yield from _date(message.date, act)
+    yield from size_problems(message.body, act.body_limit)
+
+
+def receipt_problems(
+    receipt: Receipt,
+    path: str,
+    place: Place,
+    act: Act,
+    letter: Letter | None,
+    has_copy: Callable[[], bool],
+) -> Problems:
+    """Judge a receipt that is new.
+
+    Args:
+        letter: The message, None where it is not there.
+        has_copy: Tells whether the agent was sent a blind copy of it.
+    """
+    yield from _place(path, receipt_path(receipt, place.folder))
+    if receipt.agent != act.author:
+        yield Rule.ACTOR, f"is of {receipt.agent}, and the commit by {act.author}"
+    yield from _date(receipt.date, act)
+    if letter is None:
+        yield Rule.MESSAGE, f"there is no message {receipt.message} in that folder"
+    elif receipt.agent not in letter.recipients and not has_copy():
+        yield Rule.RECIPIENT, f"{receipt.message} was not delivered to {receipt.agent}"
+
+
+def copy_problems(
+    copy: BlindCopy, path: str, place: Place, act: Act, letter: Letter | None
+) -> Problems:
+    """Judge a blind copy that is new."""
+    yield from _place(path, copy_path(copy, place.folder))
+    if letter is None:
+        yield Rule.MESSAGE, f"there is no message {copy.message} in that folder"
+    elif letter.sender != act.author:
+        yield Rule.SENDER, f"{copy.message} is from {letter.sender}, not {act.author}"
+
+
+def profile_problems(
+    profile: Profile, path: str, before: Profile | None, act: Act
+) -> Problems:
+    """Judge a profile that is new or was changed."""
+    yield from _place(path, profile_path(profile.name))
+    if profile.name == act.author:
+        return
+    # Anybody may retire an agent, and bring one back, but say nothing else of it.
+    is_retiring = {"retire", "unretire"} & {*act.operations}
+    if not (is_retiring and before and _but_status(profile) == _but_status(before)):
+        yield Rule.PROFILE, f"is that of {profile.name}, and the commit by {act.author}"
+
+
+def charter_problems(charter: Charter, before: Charter | None) -> Problems:
+    """Judge mailbox.md; its limits and its text are for people to change."""
+    if before and (charter.id, charter.created) != (before.id, before.created):
+        yield Rule.CHARTER, "id and time of creation stay for ever"
+
+
+def note_problems(note: MemoryRecord, path: str, act: Act) -> Problems:
+    """Judge a note that is new."""
+    yield from _place(path, memory_path(note))
+    yield from size_problems(note.value, act.body_limit)
+    if note.set_by != act.author:
+        yield Rule.ACTOR, f"is by {note.set_by}, and the commit by {act.author}"
+    yield from _date(note.set_at, act)
+
+
+def slot_problems(
+    record: MemoryRecord,
+    path: str,
+    old: str | None,
+    before: MemoryRecord | None,
+    act: Act,
+) -> Problems:
+    """Judge a new version of a slot.
+
+    Args:
+        old: Id of what stood there before, None where nothing did.
+        before: The same as a record, None also where it cannot be read.
+    """
+    yield from _place(path, memory_path(record))
+    yield from size_problems(record.value, act.body_limit)
+    yield from _spelling(record, before)
+    actor = record.retired_by or record.set_by
+    if actor != act.author:
+        yield Rule.ACTOR, f"is by {actor}, and the commit by {act.author}"
+    after = before.changed_at if before else None
+    yield from _date(record.changed_at, act, after)
+    if record.is_retired:
+        yield from _retirement(record, before)
+    elif record.supersedes != old:
+        yield Rule.SUPERSEDES, f"took over from {old or 'nothing'} and does not say so"
+
+
+def other_problems(data: bytes) -> Problems:
+    """Judge a file that is no record."""
+    if len(data) > OTHER_LIMIT_BYTES:
+        yield Rule.SIZE, f"has {len(data):,} bytes, and may have {OTHER_LIMIT_BYTES:,}"
+
+
+def right_path(data: bytes, place: Place) -> str:
+    """Return where a record of mail or a profile belongs; empty for other files.
+
+    Raises:
+        InvalidFileError: It is no such record.
+    """
+    match place.family:
+        case Family.MESSAGE:
+            return message_path(parse_message(data), place.part)
+        case Family.RECEIPT:
+            return receipt_path(parse_receipt(data), place.folder)
+        case Family.COPY:
+            return copy_path(parse_blind_copy(data), place.folder)
+        case Family.PROFILE:
+            return profile_path(parse_profile(data).name)
+        case _:
+            return ""
+
+
+def _retirement(record: MemoryRecord, before: MemoryRecord | None) -> Problems:
+    if before is None:
+        yield Rule.RETIRED, "was retired without having been in force"
+    elif before.is_retired:
+        yield Rule.RETIRED, "was retired again without having been restored"
+    elif _in_force(record) != _in_force(before):
+        yield Rule.RETIRED, "was changed by what should retire it"
+
+
+def _spelling(record: MemoryRecord, before: MemoryRecord | None) -> Problems:
+    if before is None:
+        return
+    if (record.entity, record.attribute) != (before.entity, before.attribute):
+        said = f"{before.entity} {before.attribute}"
+        yield Rule.SPELLING, f"was first spelt {said}"
+
+
+def _in_force(record: MemoryRecord) -> MemoryRecord:
+    return replace(record, retired_by=None, retired_at=None, reason=None)
+
+
+def _but_status(profile: Profile) -> Profile:
+    times = {key: at for key, at in profile.changed.items() if key != "is_retired"}
+    return replace(profile, is_retired=False, changed=times)
+
+
+def _place(path: str, right: str) -> Problems:
+    if path != right:
+        yield Rule.PLACE, f"its content belongs at {right}"
+
+
+def size_problems(text: str, limit: int) -> Problems:
+    """Judge the size of a text, in UTF-8 bytes."""
+    size = len(text.encode())
+    if size > limit:
+        yield Rule.SIZE, f"has {size:,} bytes, and may have {limit:,}"
+
+
+def _date(date: datetime, act: Act, after: datetime | None = None) -> Problems:
+    """Judge a time against the commit's.
+
+    Args:
+        after: The time of what it took over from, which it is put after, whatever the
+            clocks say.
+    """
+    latest = max(act.time, after) if after else act.time
+    # What a person wrote by hand may have waited for its commit.
+    is_early = act.time - date > SLACK and act.operations
+    if date - latest > SLACK or is_early:
+        moment = format_time(act.time.astimezone(UTC))
+        yield Rule.DATE, f"is dated {format_time(date)}, and the commit {moment}"
