@@ -1,6 +1,6 @@
-"""Where two histories parted: the merge bases of two commits.
+"""Where histories parted: the merge bases of commits.
 
-As git's own `merge-base --all` (git's commit-reach.c describes the way): paint both
+As git's own `merge-base --all` (git's commit-reach.c describes the way): paint the
 histories from the latest commit down until all that is left is painted twice.
 """
 
@@ -14,12 +14,15 @@ _BOTH = _OURS | _THEIRS
 
 
 def merge_bases(
-    repository: Repository, ours: CommitId, theirs: CommitId
+    repository: Repository, ours: CommitId, *theirs: CommitId
 ) -> list[CommitId]:
-    """Return the best common ancestors, sorted; none where there is no common one."""
-    if ours == theirs:
-        return [ours]
-    found = _common(repository, ours, theirs)
+    """Return the best common ancestors, sorted; none where there is no common one.
+
+    Args:
+        ours: A commit.
+        theirs: Another one; of several, what a merge of all of them would have.
+    """
+    found = _common(repository, ours, *theirs)
     if len(found) < 2:  # noqa: PLR2004 - one or none
         return found
     # Clocks that disagree can bring an ancestor of another one up.
@@ -34,18 +37,38 @@ def merge_bases(
 
 def is_ancestor(repository: Repository, old: CommitId, new: CommitId) -> bool:
     """Tell whether one commit is in the history of another."""
-    return old in merge_bases(repository, old, new)
+    return old in _common(repository, old, new)
 
 
-def _common(repository: Repository, ours: CommitId, theirs: CommitId) -> list[CommitId]:
+def ahead_and_behind(
+    repository: Repository, ours: CommitId, theirs: CommitId
+) -> tuple[int, int]:
+    """Return how many commits only one history has, and only the other."""
     if ours == theirs:
+        return 0, 0
+    colors = list(_paint(repository, ours, theirs)[0].values())
+    return colors.count(_OURS), colors.count(_THEIRS)
+
+
+def _common(
+    repository: Repository, ours: CommitId, *theirs: CommitId
+) -> list[CommitId]:
+    if ours in theirs:
         return [ours]
-    paint = {ours: _OURS, theirs: _THEIRS}
-    queue = [(-repository.commit(each).time, each) for each in (ours, theirs)]
+    paint, found = _paint(repository, ours, *theirs)
+    return [each for each in found if not paint[each] & _STALE]
+
+
+def _paint(
+    repository: Repository, ours: CommitId, *theirs: CommitId
+) -> tuple[dict[CommitId, int], list[CommitId]]:
+    """Return the colours of the commits that were seen, and which had both first."""
+    paint = {ours: _OURS, **dict.fromkeys(theirs, _THEIRS)}
+    queue = [(-repository.commit(each).time, each) for each in paint]
     heapq.heapify(queue)
-    fresh = 2  # of the queue, how many are not stale
+    queued = {*paint}
+    fresh = len(queue)  # of the queue, how many are not stale
     found: dict[CommitId, None] = {}
-    queued = {ours, theirs}
     while fresh:
         _, key = heapq.heappop(queue)
         queued.discard(key)
@@ -67,4 +90,4 @@ def _common(repository: Repository, ours: CommitId, theirs: CommitId) -> list[Co
             queued.add(parent)
             fresh += not after & _STALE
             heapq.heappush(queue, (-repository.commit(parent).time, parent))
-    return [each for each in found if not paint[each] & _STALE]
+    return paint, list(found)
