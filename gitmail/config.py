@@ -5,6 +5,7 @@ never read, here or anywhere.
 """
 
 import os
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from gitmail.store.discovery import (
     find_project,
     is_mailbox,
 )
+from gitmail.store.transport import Git
 
 _OFF = ("0", "off", "no", "false")
 
@@ -94,6 +96,29 @@ def load(*, mailbox: str | None = None, agent: str | None = None) -> Settings:
         has_color=not os.environ.get("NO_COLOR"),
         stamps_location=place not in _OFF,
     )
+
+
+def git() -> Git | None:
+    """Return the installed git, None where there is none or GITMAIL_GIT says `off`.
+
+    It sees nothing of git's own variables, and can ask nobody anything.
+    """
+    said = os.environ.get("GITMAIL_GIT", "git")
+    program = None if said.lower() in _OFF else shutil.which(said)
+    if program is None:
+        return None
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
+    return Git(program, kept | _UNATTENDED)
+
+
+# What would open a terminal or a window fails instead.
+_UNATTENDED = {
+    "GIT_TERMINAL_PROMPT": "0",
+    "GCM_INTERACTIVE": "never",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
+    "LC_ALL": "C",
+}
 
 
 def _here(mailbox: str | None) -> Path:

@@ -11,7 +11,15 @@ if TYPE_CHECKING:
     from gitmail import config
     from gitmail.cli import logs
     from gitmail.mailbox import mailbox
-    from gitmail.render import deliveries, memories, people, plain, terminal, text
+    from gitmail.render import (
+        deliveries,
+        memories,
+        people,
+        plain,
+        syncing,
+        terminal,
+        text,
+    )
 
 __all__ = [
     "config",
@@ -21,6 +29,7 @@ __all__ = [
     "memories",
     "people",
     "plain",
+    "syncing",
     "terminal",
     "text",
 ]
@@ -33,6 +42,7 @@ _HOMES = {
     "memories": "gitmail.render.memories",
     "people": "gitmail.render.people",
     "plain": "gitmail.render.plain",
+    "syncing": "gitmail.render.syncing",
     "terminal": "gitmail.render.terminal",
     "text": "gitmail.render.text",
 }

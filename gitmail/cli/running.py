@@ -3,17 +3,23 @@
 import sys
 
 from gitmail.cli import streams
-from gitmail.cli.parser import Commands, UsageError
+from gitmail.cli.parser import Commands, UsageError, number
 from gitmail.cli.shell import Shell
 
 
 def add_parser(commands: Commands) -> None:
     """Add the commands."""
-    commands.add(
+    mcp = commands.add(
         "mcp",
         run_mcp,
         "serve the mailbox to an agent over MCP, on standard input and output",
         "Without --as the agent takes its name with the tool agent_register.",
+    )
+    mcp.add_argument(
+        "--sync",
+        type=number("--sync", 1, 86_400),
+        metavar="SECONDS",
+        help="also sync with the remote, with a pause of so many seconds",
     )
     commands.add("demo", run_demo, "show two agents at work in a temporary folder")
     commands.add("housekeeping", run_housekeeping, None)
@@ -26,7 +32,7 @@ def run_mcp(shell: Shell) -> int:
         raise UsageError(message, "gitmail mcp")
     from gitmail.mcp_server import serve  # noqa: PLC0415 - nearly a second of imports
 
-    return serve(shell.settings)
+    return serve(shell.settings, sync_every_s=shell.args.sync)
 
 
 def run_demo(shell: Shell) -> int:

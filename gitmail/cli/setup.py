@@ -1,11 +1,17 @@
 """`init` and `format`: what a newcomer needs first."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from gitmail.cli import late
 from gitmail.cli.parser import Commands, filled
 from gitmail.cli.shell import Shell
 from gitmail.errors import MailboxNotFoundError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gitmail.mailbox.mailbox import Mailbox
 
 _INIT = """\
 It stands in .gitmail beside the project's .git, or at --mailbox PATH. Where one is
@@ -21,6 +27,20 @@ def add_parser(commands: Commands) -> None:
         metavar="NAME",
         help="what people call the project",
     )
+    init.add_argument(
+        "--from",
+        dest="source",
+        type=filled("--from"),
+        metavar="URL",
+        help="take the mailbox of a remote, or of a bundle file, and keep it in step",
+    )
+    init.add_argument(
+        "--branch",
+        type=filled("--branch"),
+        default="gitmail",
+        metavar="B",
+        help="the mailbox's branch at URL, gitmail by default",
+    )
     commands.add("format", run_format, "print how a mailbox's files are written")
 
 
@@ -34,9 +54,7 @@ def run_init(shell: Shell) -> int:
         mailbox = late.mailbox.Mailbox.open(place, clock=shell.clock, folds=False)
         is_new = False
     except MailboxNotFoundError:
-        mailbox = late.mailbox.Mailbox.init(
-            place, project=shell.args.project or own_name, clock=shell.clock
-        )
+        mailbox = _make(shell, place, shell.args.project or own_name)
         is_new = True
     shell.take_over(mailbox)
     if project and is_inside:
@@ -56,6 +74,21 @@ def run_init(shell: Shell) -> int:
         lambda: late.people.initialised(status, is_new=is_new, is_alone=is_alone),
     )
     return 0
+
+
+def _make(shell: Shell, place: "Path", project: str | None) -> "Mailbox":
+    """Make a new mailbox, or one from what somebody else has of it."""
+    source = shell.args.source
+    if source is None:
+        return late.mailbox.Mailbox.init(place, project=project, clock=shell.clock)
+    return late.mailbox.Mailbox.clone(
+        place,
+        source,
+        branch=shell.args.branch,
+        git=late.config.git(),
+        project=project,
+        clock=shell.clock,
+    )
 
 
 def run_format(shell: Shell) -> int:

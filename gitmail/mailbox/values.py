@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from gitmail.mailbox.exchange_values import Exchange
 from gitmail.records.message import Message
 from gitmail.records.names import Address, AgentName, CommitId, MessageId
 from gitmail.records.profile import Profile
@@ -226,6 +227,7 @@ class Status:
     """The state of a mailbox (CAPABILITIES V6).
 
     Attributes:
+        exchange: How it stands to its remote, None where it has none.
         memory_count: Slots and notes in force.
         uncommitted: Pairs of path and `modified`, `deleted` or `added`, of the files
             on disk that are not the tip's.
@@ -246,5 +248,6 @@ class Status:
     agent: AgentName | None
     unread_count: int | None
     unacked_count: int | None
+    exchange: Exchange | None
     quarantine: tuple[tuple[str, str], ...]
     uncommitted: tuple[tuple[str, str], ...]

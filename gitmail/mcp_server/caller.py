@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import anyio
 import anyio.to_thread
 
-from gitmail.config import Settings
+from gitmail.config import Settings, git
 from gitmail.errors import (
     GitmailError,
     InvalidArgumentError,
@@ -17,6 +17,7 @@ from gitmail.errors import (
     NoIdentityError,
     StorageError,
 )
+from gitmail.mailbox.exchange_values import Synced
 from gitmail.mailbox.values import Registered
 from gitmail.mcp_server.answers import HINTS
 from gitmail.records.names import AgentName, parse_agent_name
@@ -125,6 +126,28 @@ class Caller:
             if wanted is None:
                 mailbox.liveness.hold(self._name)
             return registered
+
+    def sync(self) -> Synced:
+        """Exchange commits with the remote.
+
+        Raises:
+            NoRemoteError, RemoteFailedError, RemoteRewrittenError, OtherMailboxError,
+            PushRefusedError, RemoteMovedError: As `Mailbox.sync`.
+        """
+        return self.mailbox().sync(git=git())
+
+    async def keep_in_step(self, pause_s: float) -> None:
+        """Sync for ever, with a pause between; failures are told on standard error."""
+        while True:
+            try:
+                done = await self.call(self.sync)
+                counts = done.fetched_count, done.pushed_count
+                logger.info("synced: %d commits came, %d went", *counts)
+            except GitmailError as error:
+                logger.warning("not synced: %s", error)
+            except Exception:  # a bug must not end the server
+                logger.exception("not synced")
+            await anyio.sleep(pause_s)
 
     def wake(self) -> None:
         """Make all waits look whether they were stopped."""

@@ -39,7 +39,12 @@ _MOST_DIGITS = 18
 _PARENT_LOOK_S = 5.0
 
 
-def serve(settings: Settings, *, tools: Iterable[Tool] = ALL_TOOLS) -> int:
+def serve(
+    settings: Settings,
+    *,
+    tools: Iterable[Tool] = ALL_TOOLS,
+    sync_every_s: float | None = None,
+) -> int:
     """Serve until end of input, and return the exit code.
 
     A signal, the end of the parent process and a client that no longer listens end this
@@ -49,12 +54,15 @@ def serve(settings: Settings, *, tools: Iterable[Tool] = ALL_TOOLS) -> int:
     Args:
         settings: Which mailbox and which agent; there need be neither.
         tools: What to offer.
+        sync_every_s: Seconds between two syncs with the remote; None for none.
     """
-    anyio.run(_serve, settings, tools)
+    anyio.run(_serve, settings, tools, sync_every_s)
     return 0
 
 
-async def _serve(settings: Settings, tools: Iterable[Tool]) -> None:
+async def _serve(
+    settings: Settings, tools: Iterable[Tool], sync_every_s: float | None
+) -> None:
     caller = Caller(settings)
     # Before the reader starts, which a signal could not end otherwise.
     with _signals() as signals:
@@ -62,7 +70,8 @@ async def _serve(settings: Settings, tools: Iterable[Tool]) -> None:
             code: int | None = 0  # what stands where a broken pipe cancels this
             try:
                 server = make_server(caller, tools)
-                code = await Session(caller, signals).run(server, incoming, outgoing)
+                session = Session(caller, signals, sync_every_s)
+                code = await session.run(server, incoming, outgoing)
             except Exception:  # it must end, though its client may not see that
                 logger.exception("the server failed")
                 code = BUG_EXIT
@@ -87,12 +96,17 @@ class Session:
     Args:
         caller: Whom the server acts for.
         signals: Those that end it.
+        sync_every_s: Seconds between two syncs with the remote; None for none.
     """
 
     def __init__(
-        self, caller: Caller, signals: AsyncIterable[signal.Signals] | None
+        self,
+        caller: Caller,
+        signals: AsyncIterable[signal.Signals] | None,
+        sync_every_s: float | None = None,
     ) -> None:
         self._caller = caller
+        self._sync_every_s = sync_every_s
         self._signals = signals
         self._greeted = anyio.Event()
         self._ending = anyio.CancelScope()
@@ -113,6 +127,8 @@ class Session:
             group.start_soon(self._end_by_signal)
             group.start_soon(self._end_with_parent)
             group.start_soon(self._warm_up)
+            if self._sync_every_s:
+                group.start_soon(self._keep_in_step, self._sync_every_s)
             await server.run(
                 forwarded, outgoing, server.create_initialization_options()
             )
@@ -129,6 +145,10 @@ class Session:
     async def _warm_up(self) -> None:
         await self._greeted.wait()
         await self._caller.call(self._caller.warm_up)
+
+    async def _keep_in_step(self, pause_s: float) -> None:
+        await self._greeted.wait()
+        await self._caller.keep_in_step(pause_s)
 
     async def _end_by_signal(self) -> None:
         if self._signals:

@@ -12,6 +12,7 @@ from gitmail.mcp_server.caller import Caller
 from gitmail.mcp_server.waiting import wait
 from gitmail.render import plain
 from gitmail.render.plain import Plain
+from gitmail.render.syncing import synced_plain
 
 if TYPE_CHECKING:
     from gitmail.mailbox.agent import Agent
@@ -35,10 +36,11 @@ class Tool:
     is_read_only: bool = False
     is_destructive: bool = False
     is_idempotent: bool = False
+    is_open_world: bool = False
 
     def listed(self) -> types.Tool:
         """Return the tool as `tools/list` shows it."""
-        hints = types.ToolAnnotations(open_world_hint=False)
+        hints = types.ToolAnnotations(open_world_hint=self.is_open_world)
         if self.is_read_only:
             hints.read_only_hint = True
         else:
@@ -110,6 +112,10 @@ def _agents(caller: Caller, said: args.Listing) -> Plain:
 
 def _status(caller: Caller, _: args.Nothing) -> Plain:
     return plain.status(caller.mailbox().status(caller.name()))
+
+
+def _sync(caller: Caller, _: args.Nothing) -> Plain:
+    return synced_plain(caller.sync())
 
 
 def message_with_receipts(agent: "Agent", message: str) -> Plain:
@@ -234,5 +240,15 @@ TOOLS = (
         arguments=args.Nothing,
         run=on_thread(_status),
         is_read_only=True,
+    ),
+    Tool(
+        name="mailbox_sync",
+        description=(
+            "Exchange mail and memory with other machines, where there is a remote."
+        ),
+        arguments=args.Nothing,
+        run=on_thread(_sync),
+        is_idempotent=True,
+        is_open_world=True,
     ),
 )

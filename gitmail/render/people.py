@@ -10,6 +10,7 @@ from gitmail.mailbox.values import (
     Registered,
     Status,
 )
+from gitmail.render.syncing import exchange_text
 from gitmail.render.terminal import (
     Cell,
     Look,
@@ -136,6 +137,7 @@ def status(value: Status, look: Look) -> str:
                 ]
             ),
         ),
+        ("Remote", exchange_text(value.exchange, look) if value.exchange else ""),
         ("You are", look.paint(line(value.agent or ""), Style.NAME)),
         ("Pending", pending),
     ]

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from gitmail.errors import GitmailError
+from gitmail.mailbox.exchange_values import Exchange
 from gitmail.mailbox.memory_values import (
     Forgotten,
     History,
@@ -296,6 +297,7 @@ def status(value: Status) -> Plain:
             "agent": value.agent,
             "unread": value.unread_count,
             "unacked": value.unacked_count,
+            "remote": exchange(value.exchange) if value.exchange else None,
         }
     ) | {
         "quarantine": [{"path": p, "reason": reason} for p, reason in value.quarantine],
@@ -397,6 +399,18 @@ def _revision(value: Revision) -> Plain:
     if value.shown is None:
         return about | {"status": "unreadable" if value.revision else "removed"}
     return recollection(value.shown) | about
+
+
+def exchange(value: Exchange) -> Plain:
+    """Return how a mailbox stands to its remote."""
+    plain: Plain = {
+        "url": value.remote.shown_url,
+        "branch": value.remote.branch,
+        "relation": value.relation,
+        "ahead": value.ahead_count,
+        "behind": value.behind_count,
+    }
+    return plain | ({"last_exchange": time(value.at)} if value.at else {})
 
 
 def time(moment: datetime | None) -> str | None:

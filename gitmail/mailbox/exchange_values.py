@@ -1,0 +1,57 @@
+"""The frozen values about exchanging a mailbox with a remote."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from gitmail.records.names import CommitId
+from gitmail.store.remote import Remote
+from gitmail.store.store import Step
+
+
+class Relation(StrEnum):
+    """How this mailbox stands to what was last seen of the remote."""
+
+    SAME = "same"
+    AHEAD = "ahead"
+    BEHIND = "behind"
+    DIVERGED = "diverged"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    """How a mailbox stands to its remote, by what was last seen of it.
+
+    Attributes:
+        at: When an exchange last succeeded.
+    """
+
+    remote: Remote
+    relation: Relation
+    ahead_count: int = 0
+    behind_count: int = 0
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Synced:
+    """What a sync did.
+
+    Attributes:
+        fetched_count: Commits that came.
+        pushed_count: Commits that went.
+        step: How what came was brought in.
+        tip: The commit here, which is durable on this disk.
+        remote_tip: The commit there, None where the branch does not exist yet.
+        rounds: How often it was tried.
+        notes: Pairs of path and what did not merge by itself.
+    """
+
+    fetched_count: int
+    pushed_count: int
+    step: Step
+    tip: CommitId
+    remote_tip: CommitId | None
+    rounds: int
+    notes: tuple[tuple[str, str], ...] = ()

@@ -1,0 +1,76 @@
+"""Remotes and syncs, as JSON-ready objects and as text for people."""
+
+from gitmail.mailbox.exchange_values import Exchange, Relation, Synced
+from gitmail.render.plain import Plain
+from gitmail.render.terminal import Look, Style, block, count, line, short
+from gitmail.store.remote import Remote
+from gitmail.store.store import Step
+
+_STEPS = {
+    Step.NOTHING: "nothing new came",
+    Step.FAST_FORWARD: "went on to what the remote has",
+    Step.MERGED: "merged",
+}
+_RELATIONS = {
+    Relation.SAME: "both have the same",
+    Relation.AHEAD: "ahead",
+    Relation.BEHIND: "behind",
+    Relation.DIVERGED: "diverged; a sync merges both",
+    Relation.UNKNOWN: "never synced",
+}
+
+
+def remote_plain(value: Remote | None) -> Plain:
+    """Return where a mailbox is exchanged."""
+    if value is None:
+        return {"remote": None}
+    return {"remote": {"url": value.shown_url, "branch": value.branch}}
+
+
+def remote_text(value: Remote | None) -> str:
+    """Return where a mailbox is exchanged."""
+    if value is None:
+        return "No remote; name one with: gitmail remote add URL"
+    return f"{line(value.shown_url)}, branch {line(value.branch)}"
+
+
+def synced_plain(value: Synced) -> Plain:
+    """Return what a sync did."""
+    return {
+        "fetched": value.fetched_count,
+        "pushed": value.pushed_count,
+        "step": value.step,
+        "local": {"tip": value.tip, "durable": True},
+        "remote": {"tip": value.remote_tip, "same": value.remote_tip == value.tip},
+        "rounds": value.rounds,
+        "notes": [{"path": path, "reason": text} for path, text in value.notes],
+    }
+
+
+def synced_text(value: Synced, look: Look) -> str:
+    """Return what a sync did."""
+    is_same = value.remote_tip == value.tip
+    there = (
+        f"has {short(value.remote_tip)}" if value.remote_tip else "has no branch yet"
+    )
+    pairs = [
+        ("Fetched", f"{count(value.fetched_count, 'commit')}, {_STEPS[value.step]}"),
+        ("Pushed", count(value.pushed_count, "commit")),
+        ("Here", f"{short(value.tip)}, on this disk"),
+        ("Remote", "has the same" if is_same else there),
+    ]
+    lines = block(pairs, look)
+    for path, text in value.notes:
+        lines.append(look.paint(f"{line(path)}: {line(text)}", Style.WARNING))
+    return "\n".join(lines)
+
+
+def exchange_text(value: Exchange, look: Look) -> str:
+    """Return how a mailbox stands to its remote, in one line."""
+    counts = [
+        count(value.ahead_count, "commit") + " ahead" if value.ahead_count else "",
+        count(value.behind_count, "commit") + " behind" if value.behind_count else "",
+    ]
+    said = ", ".join(filter(None, counts)) or _RELATIONS[value.relation]
+    seen = f", last exchange {look.age(value.at)}" if value.at else ""
+    return f"{line(value.remote.shown_url)}: {said}{seen}"
