@@ -1,0 +1,144 @@
+"""What belongs to a mailbox's repository besides objects and refs.
+
+The model is the repository that `init` would make today, so that a mailbox of an older
+version gets what has been added since.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from dulwich.config import ConfigFile
+
+from gitmail.errors import DiskError
+from gitmail.store.creation import create_repository
+from gitmail.store.discovery import LOCAL
+from gitmail.store.disk import replace, write_durably
+from gitmail.store.findings import Case, Kind
+from gitmail.store.refs import REF
+
+_HEAD = f"ref: {REF}\n"
+# These depend on the file system, and on what git has put into the repository since.
+_FREE = ("filemode", "repositoryformatversion")
+_TRUE = (b"true", b"yes", b"on", b"1")
+_APART = ("config", "HEAD", LOCAL)
+
+_Setting = tuple[tuple[bytes, ...], bytes, bytes]
+
+
+def check_layout(case: Case) -> None:
+    """Find settings, folders and files that are missing or were changed."""
+    with TemporaryDirectory(prefix="gitmail-") as folder:
+        create_repository(Path(folder) / "model")
+        model = Path(folder) / "model" / ".git"
+        _check_config(case, model / "config")
+        _check_head(case)
+        _check_parts(case, model)
+
+
+def _check_config(case: Case, model: Path) -> None:
+    config = case.git_dir / "config"
+    problem, actual = _read(config)
+    if actual is None:
+
+        def renew() -> str:
+            was = f", the old one {case.copy(config)}" if config.exists() else ""
+            _write(config, model.read_bytes())
+            return f"made anew{was}"
+
+        case.found(Kind.SETTING, config, problem, mend=renew)
+        return
+    for section, name, value in _settings(model):
+        found = _value(actual, section, name)
+        is_free = name.decode().lower() in _FREE and found is not None
+        if is_free or _plain(found) == _plain(value):
+            continue
+        key = f"{b'.'.join(section).decode()}.{name.decode()}"
+        was = "not set" if found is None else found.decode("utf-8", "replace")
+        line = b"[%b]\n\t%b = %b\n" % (b".".join(section), name, value)
+
+        def add(line: bytes = line) -> str:
+            text = config.read_bytes()
+            newline = b"" if text.endswith(b"\n") or not text else b"\n"
+            _write(config, text + newline + line)
+            return "set"
+
+        case.found(
+            Kind.SETTING,
+            config,
+            f"{key} should be {value.decode()}, and is {was}",
+            mend=add,
+        )
+
+
+def _read(config: Path) -> tuple[str, ConfigFile | None]:
+    try:
+        if b"\0" in config.read_bytes():  # a power cut leaves that
+            return "it is damaged", None
+        return "", ConfigFile.from_path(config, expand_includes=False)
+    except FileNotFoundError:
+        return "it is missing", None
+    except ValueError as error:
+        return f"it cannot be read: {error}", None
+
+
+def _settings(model: Path) -> Iterator[_Setting]:
+    wanted = ConfigFile.from_path(model, expand_includes=False)
+    for section in wanted.sections():
+        for name, value in wanted.items(section):
+            yield section, name, value
+
+
+def _value(config: ConfigFile, section: tuple[bytes, ...], name: bytes) -> bytes | None:
+    try:
+        return config.get(section, name)
+    except KeyError:
+        return None
+
+
+def _plain(value: bytes | None) -> bytes | None:
+    if value is None:
+        return None
+    return b"true" if value.lower() in _TRUE else value.lower()
+
+
+def _write(file: Path, data: bytes) -> None:
+    """Replace a file as git does, which then cannot write it at the same time."""
+    lock = file.with_name(f"{file.name}.lock")
+    write_durably(lock, data, 0o644)
+    replace(lock, file)
+
+
+def _check_head(case: Case) -> None:
+    head = case.git_dir / "HEAD"
+    try:
+        said = head.read_text("utf-8", "replace").strip()
+    except FileNotFoundError:
+        said = ""
+    if said == _HEAD.strip():
+        return
+
+    def mend() -> str:
+        was = f", the old one {case.copy(head)}" if said else ""
+        _write(head, _HEAD.encode())
+        return f"set to {REF}{was}"
+
+    detail = f"it names {said[:60]}" if said else "it is missing or empty"
+    case.found(Kind.HEAD_ELSEWHERE, head, f"{detail}, and not {REF}", mend=mend)
+
+
+def _check_parts(case: Case, model: Path) -> None:
+    for part in sorted(model.rglob("*")):
+        below = part.relative_to(model)
+        place = case.git_dir / below
+        if below.parts[0] in _APART or os.path.lexists(place):
+            continue
+
+        def mend(place: Path = place) -> str:
+            create_repository(case.root)
+            if not place.exists():
+                raise DiskError(str(place), "it is still missing")
+            return "made"
+
+        case.found(Kind.INCOMPLETE_REPOSITORY, place, "it is missing", mend=mend)
