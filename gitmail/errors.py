@@ -730,7 +730,7 @@ class CorruptMailboxError(StorageError):
     def __init__(self, what: str, path: str) -> None:
         super().__init__(
             f"{path} is damaged: {what}",
-            f"Look at it with: git -C {path} fsck --full",
+            "Mend what can be mended with: gitmail doctor --repair",
             what=what,
             path=path,
         )

@@ -9,6 +9,7 @@ from gitmail.cli import (
     acknowledging,
     audit,
     directory,
+    doctoring,
     late,
     memory_grammar,
     reading,
@@ -33,6 +34,7 @@ _FAMILIES = (
     reading.add_parser,
     memory_grammar.add_parser,
     audit.add_parser,
+    doctoring.add_parser,
     running.add_parser,
 )
 _LONGEST = 72

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 from gitmail.clock import Clock, system_clock
@@ -30,6 +30,9 @@ from gitmail.store.refs import REF
 from gitmail.store.store import Store
 from gitmail.store.view import File, PlainFile, Plan, View
 from gitmail.watch import Watch
+
+if TYPE_CHECKING:
+    from gitmail.store.findings import Checkup
 
 _README = b"""# A mailbox
 
@@ -342,6 +345,20 @@ class Mailbox:
                 viewer=name,
             )
         )
+
+    def doctor(self, *, repair: bool = False) -> "Checkup":
+        """Find what crashes leave behind, and mend it if that is wanted.
+
+        For a mailbox that cannot be opened there is `store.doctoring.examine`.
+
+        Raises:
+            LockTimeoutError: Another doctor is at work.
+        """
+        # Ten milliseconds that no other verb should wait for.
+        from gitmail.store.doctoring import examine  # noqa: PLC0415 - as said
+
+        flag("repair", repair)
+        return examine(self.store.root, repair=repair, moment=self.now())
 
     def status(self, agent: str | None = None) -> Status:
         """Return the state of the mailbox, and what is pending for an agent."""
