@@ -37,7 +37,7 @@ from gitmail.records.paths import (
 from gitmail.records.profile import parse_profile
 from gitmail.records.receipt import BlindCopy, parse_blind_copy, parse_receipt
 from gitmail.records.rules import Act, Problem, Problems, Rule
-from gitmail.store.checking import Difference, Workbench, differences
+from gitmail.store.checking import Difference, Scratch, differences
 from gitmail.store.repository import FILE_MODE, Commit, printable
 
 R = TypeVar("R")
@@ -83,11 +83,11 @@ class Judge:
             body_limit=past.body_limit(commit.tree),
         )
 
-    def run(self, workbench: Workbench) -> None:
+    def run(self, scratch: Scratch) -> None:
         """Judge the commit; what cannot be read is told, and the rest goes on."""
         try:
             if len(self._commit.parents) > 1:
-                self._judge_merge(workbench)
+                self._judge_merge(scratch)
             else:
                 self._judge_changes()
         except CorruptMailboxError as error:
@@ -103,7 +103,7 @@ class Judge:
         for change in changes:
             self._judge(change)
 
-    def _judge_merge(self, workbench: Workbench) -> None:
+    def _judge_merge(self, scratch: Scratch) -> None:
         repository, commit = self._repository, self._commit
         trees = [repository.commit(parent).tree for parent in commit.parents]
         # What the merge made itself, such as a slot that both sides had set; and every
@@ -115,9 +115,9 @@ class Judge:
         ]
         for change in made:
             self._read(change)
-        with workbench.merged(*commit.parents) as right:
+        with scratch.merged(*commit.parents) as right:
             if right != commit.tree:
-                changes = differences(workbench, right, commit.tree, self._damage)
+                changes = differences(scratch, right, commit.tree, self._damage)
                 for change in changes:
                     self._judge_merged(change, trees)
 

@@ -9,15 +9,18 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+from gitmail.errors import CorruptMailboxError
 from gitmail.mailbox.judging import Judge
 from gitmail.mailbox.past import Past
 from gitmail.mailbox.spans import parse_span
 from gitmail.records.names import CommitId
 from gitmail.records.paths import Family
 from gitmail.records.rules import Problem, Rule
-from gitmail.store.checking import CheckedRepository, Walk, Workbench
+from gitmail.store.checking import CheckedRepository, Scratch, Walk
 from gitmail.store.keeper import Progress
+from gitmail.store.refs import REF
 from gitmail.store.repository import Commit
+from gitmail.store.store import Store
 
 MOST_FINDINGS = 1000
 """Findings that are named; all are counted."""
@@ -65,32 +68,32 @@ class Verified:
     findings: tuple[Finding, ...]
 
 
-def verify(
-    git_dir: Path,
-    tip: CommitId,
-    *,
-    span: str | None = None,
-    progress: Progress | None = None,
-) -> Verified:
+def verify(store: Store, span: str | None) -> Verified:
     """Judge a history or a part of it.
 
     Args:
-        git_dir: The mailbox's repository.
-        tip: The commit at the tip.
         span: A commit, or `A..B` for what B has and A has not, None for all.
-        progress: Told how far it is.
 
     Raises:
         InvalidArgumentError: The span names no commit here.
+        CorruptMailboxError: There is no branch, or what the span leaves out cannot be
+            read.
     """
-    repository = CheckedRepository(git_dir)
+    tip = store.branch.read()
+    if tip is None:
+        raise CorruptMailboxError(f"{REF} is missing", str(store.root))
+    repository = CheckedRepository(store.git_dir)
     try:
         start, since = parse_span(span, tip, repository.find)
         hidden = {c.id for c in repository.walk(since)} if since else set()
     finally:
         repository.close()
     return verify_new(
-        git_dir, start, hidden.__contains__, since=since, progress=progress
+        store.git_dir,
+        start,
+        hidden.__contains__,
+        since=since,
+        progress=store.progress,
     )
 
 
@@ -111,25 +114,25 @@ def verify_new(
         incoming: A second folder of objects, of what is not in the mailbox yet.
     """
     repository = CheckedRepository(git_dir, incoming=incoming)
-    workbench = Workbench(git_dir, incoming=incoming)
+    scratch = Scratch(git_dir, incoming=incoming)
     try:
-        run = _Run(repository, workbench, since, progress)
+        run = _Run(repository, scratch, since, progress)
         return run.over(start, is_known)
     finally:
         repository.close()
-        workbench.close()
+        scratch.close()
 
 
 class _Run:
     def __init__(
         self,
         repository: CheckedRepository,
-        workbench: Workbench,
+        scratch: Scratch,
         since: CommitId | None,
         progress: Progress | None,
     ) -> None:
         self._repository = repository
-        self._workbench = workbench
+        self._scratch = scratch
         self._since = since
         self._progress = progress
         self._past = Past(repository, since)
@@ -170,7 +173,7 @@ class _Run:
             self._add(commit.id, commit.author, path, problem)
 
         judge = Judge(self._past, commit, tell)
-        judge.run(self._workbench)
+        judge.run(self._scratch)
         for family, count in judge.counts.items():
             self._counts[family] += count
 

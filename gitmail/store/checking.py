@@ -130,44 +130,33 @@ class CheckedRepository(Repository):
         raise CorruptMailboxError(reason, self._where)
 
 
-class Workbench(Repository):
-    """A repository in which objects can be added in memory, to see what a merge makes.
+class Scratch(Repository):
+    """A repository that holds, for a while, what its commits merge to.
 
     Its trees are apart from those that were read to be proven.
     """
 
     def __init__(self, git_dir: Path, *, incoming: Path | None = None) -> None:
         super().__init__(git_dir, incoming=incoming)
-        self._held: dict[str, NewObject] = {}
+        self._held: dict[str, bytes] = {}
 
     @contextmanager
-    def added(self, objects: list[NewObject]) -> Iterator[None]:
-        """Hold objects for the block."""
-        before = self._held
-        self._held = before | {each.sha.hex(): each for each in objects}
-        try:
-            yield
-        finally:
-            self._held = before
-
-    @contextmanager
-    def merged(self, *commits: CommitId) -> Iterator[str]:
-        """Hold, for the block, the tree that some commits merge to, and yield it."""
-        first, *rest = commits
+    def merged(self, first: CommitId, *others: CommitId) -> Iterator[str]:
+        """Hold the tree that some commits merge to for the block, and yield it."""
         tree = self.commit(first).tree
-        objects: list[NewObject] = []
-        for other in rest:
-            base = base_tree(self, merge_bases(self, first, other))
-            with self.added(objects):
+        try:
+            for other in others:  # git merges several one by one, too
+                base = base_tree(self, merge_bases(self, first, other))
                 merge = TreeMerge(self, base, tree, self.commit(other).tree)
-            tree = merge.tree
-            objects += merge.objects
-        with self.added(objects):
+                self._held |= {each.sha.hex(): each.data for each in merge.objects}
+                tree = merge.tree
             yield tree
+        finally:
+            self._held.clear()
 
     def _read(self, object_id: str, kind: int) -> bytes:
         held = self._held.get(object_id)
-        return held.data if held else super()._read(object_id, kind)
+        return super()._read(object_id, kind) if held is None else held
 
 
 class Walk:

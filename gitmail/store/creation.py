@@ -1,6 +1,8 @@
 """Making the empty git repository of a new mailbox."""
 
 import os
+import shlex
+import sys
 from pathlib import Path
 from uuid import uuid4
 
@@ -23,6 +25,24 @@ _CONFIG = """[core]
 \tdenyDeletes = true
 \tfsckObjects = true
 """
+_GUARD_LINE = "# Written by gitmail: what is pushed is verified before it is accepted."
+# Git runs it in the repository, with the objects of the push in a folder of their own.
+_GUARD = f"""#!/bin/sh
+{_GUARD_LINE}
+mailbox=$(dirname "$(pwd)")
+%s -P -m gitmail --mailbox "$mailbox" guard \\
+    ${{GIT_OBJECT_DIRECTORY:+--incoming "$GIT_OBJECT_DIRECTORY"}}
+code=$?
+case $code in
+0) exit 0 ;;
+3) exit 1 ;; # and it has said why
+esac
+echo "gitmail: the push was not verified, and so not accepted" >&2
+echo "  Where gitmail was moved or removed, install it and run:" >&2
+echo "  gitmail --mailbox '$mailbox' doctor --repair" >&2
+exit 1
+"""
+_HOOK = "hooks/pre-receive"
 _DESCRIPTION = "A mailbox of gitmail\n"
 
 
@@ -47,9 +67,11 @@ def create_repository(root: Path) -> None:
             "objects/info",
             "refs/heads",
             "refs/tags",
+            "hooks",
             LOCAL,
         ):
             (git_dir / folder).mkdir(parents=True, exist_ok=True)
+        install_guard(git_dir)
         for name, text in (
             ("config", _CONFIG),
             ("description", _DESCRIPTION),
@@ -57,7 +79,48 @@ def create_repository(root: Path) -> None:
             ("HEAD", f"ref: refs/heads/{BRANCH}\n"),
         ):
             if not (git_dir / name).exists():
-                draft = git_dir / LOCAL / f"{name}.{uuid4().hex}"
-                write_durably(draft, text.encode(), 0o644)
-                replace(draft, git_dir / name)
+                _put(git_dir, name, text, 0o644)
         flush_folder(git_dir)
+
+
+def guard_script() -> str:
+    """Return the hook that verifies pushes with the Python that runs now."""
+    return _GUARD % shlex.quote(sys.executable or "python3")
+
+
+def has_guard(git_dir: Path) -> bool:
+    """Tell whether pushes are verified by a gitmail that is still where it was.
+
+    A hook that a person put there is theirs to keep, and counts as one.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    hook = git_dir / _HOOK
+    with translated(hook):
+        if not hook.exists():
+            return False
+        text = hook.read_text("utf-8", "replace")
+        is_ours = _GUARD_LINE in text.splitlines()
+        return not is_ours or text == guard_script()
+
+
+def install_guard(git_dir: Path) -> bool:
+    """Have git verify what is pushed, unless it does; tell whether it did not.
+
+    Raises:
+        StorageError: The hook cannot be written.
+    """
+    if has_guard(git_dir):
+        return False
+    with translated(git_dir / _HOOK):
+        (git_dir / _HOOK).parent.mkdir(exist_ok=True)
+        _put(git_dir, _HOOK, guard_script(), 0o755)
+    return True
+
+
+def _put(git_dir: Path, name: str, text: str, mode: int) -> None:
+    """Write a file of the repository, whole or not at all."""
+    draft = git_dir / LOCAL / f"{Path(name).name}.{uuid4().hex}"
+    write_durably(draft, text.encode(), mode)
+    replace(draft, git_dir / name)

@@ -1,0 +1,127 @@
+"""What a push may do to a mailbox: what `verify` passes, and no more."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gitmail.errors import CorruptMailboxError, InvalidArgumentError
+from gitmail.mailbox.verifying import Finding, Verified, verify_new
+from gitmail.records.names import CommitId, is_hex
+from gitmail.records.rules import Rule
+from gitmail.store.history import is_ancestor
+from gitmail.store.refs import REF
+from gitmail.store.repository import Repository
+from gitmail.store.store import Store
+
+_NOTHING = "0" * 40
+_TOLERATED = (Rule.CLOCK,)
+"""What is told and not refused: nobody can make undone that a clock was wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """That a push moves a ref.
+
+    Attributes:
+        old, new: Ids, None for no ref.
+    """
+
+    old: CommitId | None
+    new: CommitId | None
+    ref: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a ref may not be moved so.
+
+    Attributes:
+        findings: What is wrong with the commits, if it is that.
+    """
+
+    ref: str
+    reason: str
+    findings: tuple[Finding, ...] = ()
+
+
+def parse_updates(lines: Iterable[str]) -> list[Update]:
+    """Return what git tells a `pre-receive` hook on its standard input.
+
+    Raises:
+        InvalidArgumentError: A line is none of `OLD NEW REF`.
+    """
+    updates = []
+    for line in lines:
+        old, _, rest = line.rstrip("\n").partition(" ")
+        new, _, ref = rest.partition(" ")
+        if not (is_hex(old) and is_hex(new) and ref):
+            raise InvalidArgumentError("standard input", line, "lines of OLD NEW REF")
+        updates.append(Update(_commit(old), _commit(new), ref))
+    return updates
+
+
+def refusals(
+    store: Store, updates: Iterable[Update], incoming: Path | None
+) -> list[Refusal]:
+    """Return which moves of a push must be refused, and why.
+
+    Args:
+        incoming: The folder of the objects that come with the push, where git keeps
+            them apart until it is accepted.
+
+    Raises:
+        CorruptMailboxError: The mailbox itself cannot be read.
+    """
+    found = []
+    for update in updates:
+        refusal = _judge(store, update, incoming)
+        if refusal:
+            found.append(refusal)
+    return found
+
+
+def _judge(store: Store, update: Update, incoming: Path | None) -> Refusal | None:
+    if update.new is None:
+        return Refusal(update.ref, "it may not be deleted")
+    repository = Repository(store.git_dir, incoming=incoming)
+    try:
+        is_forward = update.old is None or is_ancestor(
+            repository, update.old, update.new
+        )
+    except CorruptMailboxError:  # it is no branch
+        is_forward = False
+    finally:
+        repository.close()
+    if not is_forward:
+        reason = "what was pushed does not stand on what is there; fetch, then merge"
+        return Refusal(update.ref, reason)
+    if update.ref != REF:
+        return None
+    verified = _verify(store, update.old, update.new, incoming)
+    wrong = tuple(f for f in verified.findings if f.rule not in _TOLERATED)
+    if not wrong:
+        return None
+    return Refusal(update.ref, "the mailbox's rules do not allow it", wrong)
+
+
+def _verify(
+    store: Store, old: CommitId | None, new: CommitId, incoming: Path | None
+) -> Verified:
+    if old is None:
+        return verify_new(
+            store.git_dir, new, lambda _: False, since=None, incoming=incoming
+        )
+    # The index knows what the tip stands on; walking there would take seconds.
+    return store.read(
+        lambda view: verify_new(
+            store.git_dir,
+            new,
+            view.index.knows_commit,
+            since=old,
+            incoming=incoming,
+        )
+    )
+
+
+def _commit(text: str) -> CommitId | None:
+    return None if text == _NOTHING else CommitId(text)
