@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from gitmail import config
     from gitmail.cli import logs
-    from gitmail.mailbox import mailbox
+    from gitmail.mailbox import guarding, mailbox
     from gitmail.render import (
         deliveries,
         memories,
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
         syncing,
         terminal,
         text,
+        verifying,
     )
 
 __all__ = [
     "config",
     "deliveries",
+    "guarding",
     "logs",
     "mailbox",
     "memories",
@@ -32,11 +34,13 @@ __all__ = [
     "syncing",
     "terminal",
     "text",
+    "verifying",
 ]
 
 _HOMES = {
     "config": "gitmail.config",
     "deliveries": "gitmail.render.deliveries",
+    "guarding": "gitmail.mailbox.guarding",
     "logs": "gitmail.cli.logs",
     "mailbox": "gitmail.mailbox.mailbox",
     "memories": "gitmail.render.memories",
@@ -45,6 +49,7 @@ _HOMES = {
     "syncing": "gitmail.render.syncing",
     "terminal": "gitmail.render.terminal",
     "text": "gitmail.render.text",
+    "verifying": "gitmail.render.verifying",
 }
 
 

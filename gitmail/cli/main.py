@@ -18,6 +18,7 @@ from gitmail.cli import (
     sending,
     setup,
     streams,
+    verifying,
 )
 from gitmail.cli.parser import UsageError, make_parser
 from gitmail.cli.shell import Shell, as_line
@@ -35,6 +36,7 @@ _FAMILIES = (
     memory_grammar.add_parser,
     audit.add_parser,
     doctoring.add_parser,
+    verifying.add_parser,
     running.add_parser,
 )
 _LONGEST = 72

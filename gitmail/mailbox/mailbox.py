@@ -18,6 +18,7 @@ from gitmail.mailbox.agent import Agent
 from gitmail.mailbox.availability import Liveness
 from gitmail.mailbox.checks import flag
 from gitmail.mailbox.values import Directory, Entry, LogEntry, Registered, Status
+from gitmail.mailbox.verifying import Verified, verify
 from gitmail.records.charter import FORMAT, Charter
 from gitmail.records.message import Location
 from gitmail.records.names import AgentName, parse_agent_name
@@ -394,6 +395,22 @@ class Mailbox:
             )
 
         return self.store.read(ask)
+
+    def verify(self, range: str | None = None) -> Verified:  # noqa: A002 - as the command
+        """Prove that nothing was done to the mailbox behind gitmail's back.
+
+        Nothing that was derived is relied on, and nothing is written.
+
+        Args:
+            range: A commit, or `A..B` for what B has and A has not; all by default. The
+                commits need not be in the mailbox's branch.
+
+        Raises:
+            InvalidArgumentError: The range names no commit here.
+            CorruptMailboxError: The branch is missing, or what A stands on cannot be
+                read.
+        """
+        return verify(self.store, range)
 
     def _set_retired(self, name: str, by: str | None, *, retire: bool) -> Registered:
         parsed = parse_agent_name(name)

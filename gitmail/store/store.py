@@ -91,6 +91,7 @@ class Store:
         if not (git_dir / "objects").is_dir():
             raise MailboxNotFoundError(str(root))
         self.root = root
+        self.progress = progress
         self.local = git_dir / LOCAL
         with suppress(OSError):  # a read-only mailbox can still be read
             self.local.mkdir(exist_ok=True)
