@@ -26,6 +26,7 @@ from tests.benchmarks.floors import (
 )
 from tests.benchmarks.mail import draft, fill, make_mailbox, post
 from tests.benchmarks.memory import MemoryBench
+from tests.benchmarks.syncing import SyncBench
 
 SMALL = 100
 
@@ -70,6 +71,7 @@ class Bench:
         yield self.rebuild
         yield self.disk
         yield self.memory
+        yield self.sync
 
     @property
     def small(self) -> Mailbox:
@@ -228,6 +230,14 @@ class Bench:
         bench.search()
         bench.set_flat()
         bench.rebuild()
+
+    def sync(self) -> None:
+        """What is claimed of exchanging."""
+        bench = SyncBench(self.large, self.folder, show)
+        bench.idle()
+        bench.both_ways()
+        bench.bundle()
+        bench.verify()
 
 
 def show(
