@@ -31,8 +31,8 @@ FIXTURES = Path(__file__).parent.parent / "fixtures"
 FAMILIES = ("messages", "receipts", "agents", "memory", "mailboxes/charter")
 OLD_MAILBOXES = sorted((FIXTURES / "mailboxes").glob("format-*"))
 FAMILIES_OF = {
-    "format-1": {*Family} - {Family.UNKNOWN, Family.MEMORY},
-    "format-1-with-memory": {*Family} - {Family.UNKNOWN},
+    "format-1": {*Family} - {Family.UNKNOWN, Family.ASIDE, Family.MEMORY},
+    "format-1-with-memory": {*Family} - {Family.UNKNOWN, Family.ASIDE},
 }
 """What stands in the mailbox of each format."""
 PARSERS: dict[str, Callable[[bytes], Any]] = {

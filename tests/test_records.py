@@ -161,7 +161,7 @@ def test_the_written_format_reads_well_as_plain_text() -> None:
     lines = FORMAT_TEXT.splitlines()
 
     assert max(map(len, lines)) <= 88
-    assert len(lines) <= 320
+    assert len(lines) <= 380
     assert FORMAT_TEXT.isascii()
 
 

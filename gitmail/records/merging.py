@@ -1,22 +1,50 @@
 """Merging two versions of one file, by its kind (DESIGN 10); pure.
 
 Each rule takes the same of two versions whichever comes first, and of three in any
-grouping: the smallest or largest by what the files themselves say.
+grouping. What is written once takes the smallest by what the files themselves say. A
+slot is a set of versions: one stays if both sides have it, or if a side has it and it
+was not there where both started.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 from typing import TypeVar
 
-from gitmail.errors import InvalidFileError
-from gitmail.records.memory import MemoryRecord, Scope, parse_memory
+from gitmail.errors import (
+    InvalidArgumentError,
+    InvalidFileError,
+    UnsupportedFormatError,
+)
+from gitmail.records.charter import parse_charter
+from gitmail.records.contesting import Version, contested_data, version_of
+from gitmail.records.memory import Scope, parse_memory
 from gitmail.records.message import blob_id, parse_message
-from gitmail.records.paths import Family, memory_path, message_path, parse_path
+from gitmail.records.paths import (
+    CHARTER_PATH,
+    MEMORY,
+    SLOT_FOLDERS,
+    Family,
+    copy_path,
+    memory_path,
+    message_path,
+    parse_path,
+    profile_path,
+    receipt_path,
+    set_aside_path,
+)
 from gitmail.records.profile import merged_profiles, parse_profile
-from gitmail.records.receipt import parse_receipt
+from gitmail.records.receipt import parse_blind_copy, parse_receipt
+from gitmail.records.times import format_time
 
 R = TypeVar("R")
+Find = Callable[[str], bytes | None]
+"""Returns the bytes of an earlier version by its blob id, None where it is not here."""
+
+_NOTES = f"{MEMORY}/notes/"
+_FACTS = f"{MEMORY}/{SLOT_FOLDERS[Scope.FACT]}/"
+_DELETED = "one side deleted what the other changed"
+_BOTH_CHANGED = "both sides changed it"
+_UNREADABLE = "a side does not belong there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +53,7 @@ class Merged:
 
     Attributes:
         data: The file's bytes, None where there is none.
-        aside: Bytes that no path of a record may have, and that are kept elsewhere.
+        aside: Bytes that lost their place, and that are kept elsewhere.
         note: What a person should know of it, empty where all went by itself.
     """
 
@@ -35,7 +63,11 @@ class Merged:
 
 
 def merge_file(
-    path: str, base: bytes | None, ours: bytes | None, theirs: bytes | None
+    path: str,
+    base: bytes | None,
+    ours: bytes | None,
+    theirs: bytes | None,
+    find: Find = lambda _: None,
 ) -> Merged:
     """Return what becomes of a path of which two sides have different files.
 
@@ -44,28 +76,29 @@ def merge_file(
         base: What both sides started from, None where there was no file.
         ours, theirs: What the sides have, None where there is no file.
     """
+    if _is_slot(path):
+        return _merge_slots(path, base, ours, theirs, find)
     if ours is None or theirs is None:
         return _merge_absent(path, base, ours if theirs is None else theirs)
-    family = parse_path(path).family
-    if base in (ours, theirs) and family not in _UNIONS:
-        return Merged(theirs if base == ours else ours)
-    return _RULES.get(family, _merge_unknown)(path, base, ours, theirs)
-
-
-_UNIONS = (Family.MESSAGE, Family.RECEIPT, Family.COPY, Family.PROFILE)
-"""What is never deleted, so that the absence of it says nothing (I6)."""
+    return _RULES[parse_path(path).family](path, base, ours, theirs)
 
 
 def is_kept_if_absent(path: str) -> bool:
-    """Tell whether a file that one side has not is there all the same after a merge."""
-    place = parse_path(path)
-    is_slot = place.family is Family.MEMORY and not _is_deleted_by_removal(path)
-    is_fixed = place.family is Family.FIXED
-    return is_slot or is_fixed or place.family in _UNIONS
+    """Tell whether what one side has not is there all the same after a merge (I6)."""
+    return parse_path(path).family in _KEPT and not is_removable(path)
 
 
-def _is_deleted_by_removal(path: str) -> bool:
-    return path.startswith(("memory/facts/", "memory/notes/"))
+def is_removable(path: str) -> bool:
+    """Tell whether a record of memory is forgotten by removing its file."""
+    return path.startswith((_FACTS, _NOTES))
+
+
+def belongs(path: str, data: bytes) -> bool:
+    """Tell whether a file is a record and stands where it should."""
+    try:
+        return _PLACES[parse_path(path).family](path, data) == path
+    except (InvalidFileError, UnsupportedFormatError):
+        return False
 
 
 def _merge_absent(path: str, base: bytes | None, present: bytes | None) -> Merged:
@@ -74,97 +107,153 @@ def _merge_absent(path: str, base: bytes | None, present: bytes | None) -> Merge
         return Merged(present)
     if present in (base, None):
         return Merged(None)
-    return Merged(present, note="one side deleted what the other changed")
+    return Merged(present, note=_DELETED)
 
 
-def _merge_unknown(
-    _path: str, _base: bytes | None, ours: bytes, theirs: bytes
+def _merge_slots(
+    path: str,
+    base: bytes | None,
+    ours: bytes | None,
+    theirs: bytes | None,
+    find: Find,
 ) -> Merged:
-    return Merged(max(ours, theirs, key=blob_id), note="both sides changed it")
+    """Take the latest version, and name the others until somebody sets it again."""
+    present = [version_of(path, data) for data in (ours, theirs) if data is not None]
+    if len(present) < 2 and not path.startswith(_FACTS):  # noqa: PLR2004 - both sides
+        return Merged(present[0].file if present else None)
+    origin = version_of(path, base).all_ids if base is not None else frozenset()
+    a, b = (
+        version_of(path, data).all_ids if data is not None else frozenset()
+        for data in (ours, theirs)
+    )
+    left = (a & b) | ((a | b) - origin)
+    if not left:
+        return Merged(None)
+    standing = {each.id: each for each in present if each.id in left}
+    # Where the latest is gone, those that had lost against it are what is left.
+    sought = () if standing else sorted(left)
+    found = {key: data for key in sought if (data := find(key)) is not None}
+    candidates = [*standing.values(), *(version_of(path, x) for x in found.values())]
+    if not candidates:  # a person wrote ids that name nothing
+        return Merged(max(each.file for each in present), note=_DELETED)
+    winner = max(candidates, key=lambda each: each.rank)
+    merged = _slot(winner, left - {winner.id}, present)
+    note = _DELETED if base and len(present) == 1 else merged.note
+    # What cannot be read has no header that could name the others.
+    lost = () if winner.is_readable else candidates
+    aside = tuple(each.data for each in lost if each.id != winner.id)
+    return Merged(merged.data, aside, note)
 
 
-def _merge_messages(
+def _slot(winner: Version, others: frozenset[str], present: list[Version]) -> Merged:
+    """Return the file of the winner, as a side has it already where that is so."""
+    own = [each for each in present if each.id == winner.id]
+    is_new = any(others - each.contested for each in own)
+    note = "two versions were set at once" if is_new else ""
+    as_it_is = [each.file for each in own if each.contested == others]
+    return Merged(max(as_it_is, default=contested_data(winner, others)), note=note)
+
+
+def _merge_written_once(
     path: str, _base: bytes | None, ours: bytes, theirs: bytes
 ) -> Merged:
     """Keep both: in its place what belongs there, or else the smaller id (I2)."""
-    part = parse_path(path).part
-
-    def rank(data: bytes) -> tuple[bool, str]:
-        message = _read(parse_message, data)
-        fits = message is not None and message_path(message, part) == path
-        return not fits, blob_id(data)
-
-    first, second = sorted((ours, theirs), key=rank)
-    note = "two files claim the path of one message"
-    return Merged(first, (second,), note)
+    first, second = sorted(
+        (ours, theirs), key=lambda data: (not belongs(path, data), blob_id(data))
+    )
+    return Merged(first, (second,), "two files claim the path of one")
 
 
 def _merge_receipts(
-    _path: str, _base: bytes | None, ours: bytes, theirs: bytes
+    path: str, _base: bytes | None, ours: bytes, theirs: bytes
 ) -> Merged:
     """Take what was written first: first times are kept (CAPABILITIES K4)."""
 
     def rank(data: bytes) -> tuple[bool, str, str]:
-        receipt = _read(parse_receipt, data)
-        return receipt is None, str(receipt and receipt.date), blob_id(data)
+        if not belongs(path, data):
+            return True, "", blob_id(data)
+        is_receipt = parse_path(path).family is Family.RECEIPT
+        date = format_time(parse_receipt(data).date) if is_receipt else ""
+        return False, date, blob_id(data)
 
-    return Merged(min(ours, theirs, key=rank))
+    first, second = sorted((ours, theirs), key=rank)
+    if belongs(path, second):
+        return Merged(first)
+    return Merged(first, (second,), _UNREADABLE)
 
 
 def _merge_profiles(
-    _path: str, _base: bytes | None, ours: bytes, theirs: bytes
+    path: str, base: bytes | None, ours: bytes, theirs: bytes
 ) -> Merged:
     """Take each field from where it was said last."""
-    a, b = _read(parse_profile, ours), _read(parse_profile, theirs)
-    if a is None or b is None:
-        readable = ours if a else theirs if b else max(ours, theirs, key=blob_id)
-        return Merged(readable, note="a side cannot be read")
-    return Merged(merged_profiles(a, b).data)
+    sides = [data for data in (ours, theirs) if belongs(path, data)]
+    if len(sides) < 2:  # noqa: PLR2004 - both sides
+        return _merge_one_readable(ours, theirs, sides)
+    origin = parse_profile(base) if base and belongs(path, base) else None
+    try:
+        return Merged(merged_profiles(origin, *map(parse_profile, sides)).data)
+    except InvalidArgumentError:  # together they have more than a header has room for
+        return _merge_one_readable(ours, theirs, [])
 
 
-def _merge_memory(path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Merged:
-    """Take the later version, and name the other in it until somebody sets it again."""
-    a, b = (_read_memory(path, data) for data in (ours, theirs))
-    if a is None or b is None or a.scope is Scope.NOTE:
-        readable = ours if a else theirs if b else max(ours, theirs, key=blob_id)
-        return Merged(readable, note="a side cannot be read")
-    origin = _read_memory(path, base) if base is not None else None
-    loser, winner = sorted((a, b), key=_rank)
-    settled = {*origin.contested, _bare(origin).id} if origin else set()
-    contested = {*winner.contested, *loser.contested, _bare(loser).id} - settled
-    # What the winner says itself counts, whatever both started from.
-    contested |= {*winner.contested}
-    contested.discard(_bare(winner).id)
-    if contested == {*winner.contested}:
-        return Merged(winner.data)
-    merged = replace(winner, contested=tuple(sorted(contested)))
-    return Merged(merged.data, note="two versions were set at once")
+def _merge_others(path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Merged:
+    """Take what one side changed; of two changes one, and keep the other aside."""
+    if path == CHARTER_PATH:
+        sides = [data for data in (ours, theirs) if belongs(path, data)]
+        if len(sides) == 1:  # without a readable one all mail would stop
+            return _merge_one_readable(ours, theirs, sides)
+    if base in (ours, theirs):
+        return Merged(theirs if base == ours else ours)
+    second, first = sorted((ours, theirs), key=blob_id)
+    return Merged(first, (second,), _BOTH_CHANGED)
+
+
+def _merge_one_readable(ours: bytes, theirs: bytes, sides: list[bytes]) -> Merged:
+    first = sides[0] if sides else max(ours, theirs, key=blob_id)
+    return Merged(first, (theirs if first == ours else ours,), _UNREADABLE)
+
+
+def _is_slot(path: str) -> bool:
+    return parse_path(path).family is Family.MEMORY and not path.startswith(_NOTES)
 
 
 _RULES = {
-    Family.MESSAGE: _merge_messages,
+    Family.MESSAGE: _merge_written_once,
     Family.RECEIPT: _merge_receipts,
+    Family.COPY: _merge_receipts,
     Family.PROFILE: _merge_profiles,
-    Family.MEMORY: _merge_memory,
+    Family.MEMORY: _merge_written_once,  # notes; slots have gone another way
+    Family.ASIDE: _merge_written_once,
+    Family.FIXED: _merge_others,
+    Family.UNKNOWN: _merge_others,
 }
+_KEPT = frozenset(_RULES) - {Family.ASIDE, Family.UNKNOWN}
 
 
-def _rank(record: MemoryRecord) -> tuple[datetime, str]:
-    return record.changed_at, _bare(record).id
+def _receipt_place(path: str, data: bytes) -> str:
+    return receipt_path(parse_receipt(data), parse_path(path).folder)
 
 
-def _bare(record: MemoryRecord) -> MemoryRecord:
-    """Return a version as its writer wrote it."""
-    return replace(record, contested=()) if record.contested else record
+def _copy_place(path: str, data: bytes) -> str:
+    return copy_path(parse_blind_copy(data), parse_path(path).folder)
 
 
-def _read_memory(path: str, data: bytes) -> MemoryRecord | None:
-    record = _read(parse_memory, data)
-    return record if record and memory_path(record) == path else None
+def _fixed_place(path: str, data: bytes) -> str:
+    if path == CHARTER_PATH:
+        parse_charter(data, path)
+    return path
 
 
-def _read(parse: Callable[[bytes], R], data: bytes) -> R | None:
-    try:
-        return parse(data)
-    except InvalidFileError:
-        return None
+# Where a file should stand by what it says; the path gives what it does not say.
+_PLACES: dict[Family, Callable[[str, bytes], str]] = {
+    Family.MESSAGE: lambda path, data: message_path(
+        parse_message(data), parse_path(path).part
+    ),
+    Family.RECEIPT: _receipt_place,
+    Family.COPY: _copy_place,
+    Family.PROFILE: lambda _, data: profile_path(parse_profile(data).name),
+    Family.MEMORY: lambda _, data: memory_path(parse_memory(data)),
+    Family.ASIDE: lambda _, data: set_aside_path(blob_id(data)),
+    Family.FIXED: _fixed_place,
+    Family.UNKNOWN: lambda *_: "",
+}

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from gitmail.records import frontmatter
 from gitmail.records.fields import FieldReader
@@ -12,8 +12,16 @@ from gitmail.records.names import AgentName, parse_agent_name, parse_team_name
 from gitmail.records.text import SUBJECT_LIMIT
 from gitmail.records.times import format_time, later_than
 
-FIELDS = ("kind", "program", "model", "teams", "is_retired", "description")
-"""What may be said anew of an agent."""
+T = TypeVar("T")
+FIELDS = {
+    "kind": "kind",
+    "program": "program",
+    "model": "model",
+    "teams": "teams",
+    "is_retired": "status",
+    "description": "description",
+}
+"""What may be said anew of an agent, and what a file's `changed` calls it."""
 
 
 class AgentKind(StrEnum):
@@ -32,7 +40,8 @@ class Profile:
         teams: Names of the teams it belongs to, sorted, without `team:`.
         created: When the name was first registered.
         description: Free Markdown text.
-        changed: Field to when it was last said; what is absent was at `created`.
+        changed: Field to when it was last said; what is absent was at `created`, or
+            never where nothing is said.
     """
 
     name: AgentName
@@ -90,31 +99,61 @@ def changed_profile(known: Profile, now: datetime, **said: Any) -> Profile:
     A field's time is after that of what it takes over from, whatever the clocks say.
     """
     new = {key: value for key, value in said.items() if getattr(known, key) != value}
-    times = {key: later_than(_said_at(known, key), now) for key in new}
+    times = {FIELDS[key]: later_than(_said(known, key)[0], now) for key in new}
     return replace(known, changed={**known.changed, **times}, **new) if new else known
 
 
-def merged_profiles(a: Profile, b: Profile) -> Profile:
-    """Return each field as it was said last; ties go to the larger text."""
-    chosen = {}
-    for key in FIELDS:
-        said = [(_said_at(each, key), str(getattr(each, key)), each) for each in (a, b)]
-        at, _, later = max(said, key=lambda item: item[:2])
-        chosen[key] = at, getattr(later, key)
-    created = min(a.created, b.created)
-    return replace(
+def merged_profiles(origin: Profile | None, a: Profile, b: Profile) -> Profile:
+    """Return each field as it was said last; ties go to the larger text.
+
+    Args:
+        origin: What both started from. A field that a person changed without saying
+            when counts as changed by that.
+    """
+    chosen = {
+        key: max(
+            _changed(_said(origin, key), _said(a, key), _said(b, key)),
+            key=lambda said: (said[0], str(said[1])),
+        )
+        for key in FIELDS
+    }
+    merged = replace(
         a,
-        created=created,
-        extra=max(a.extra, b.extra),
-        changed={key: at for key, (at, _) in chosen.items() if at > created},
+        created=min(a.created, b.created),
+        extra=max(_changed(origin.extra if origin else None, a.extra, b.extra)),
+        changed=_unknown_times(a, b),
         **{key: value for key, (_, value) in chosen.items()},
     )
+    # What a file implies is left out, so that the same profile is the same bytes.
+    times = {
+        FIELDS[key]: at
+        for key, (at, _) in chosen.items()
+        if at != _said(merged, key)[0]
+    }
+    return replace(merged, changed={**merged.changed, **times})
 
 
-def _said_at(profile: Profile, key: str) -> datetime:
-    """Return when a field was said; what was left open was said long before."""
-    is_open = getattr(profile, key) == getattr(_OPEN, key)
-    return profile.changed.get(key, _LONG_AGO if is_open else profile.created)
+def _unknown_times(a: Profile, b: Profile) -> dict[str, datetime]:
+    """Return the later time of each field that another version may know."""
+    keys = {*a.changed, *b.changed} - {*FIELDS.values()}
+    return {
+        key: max(each.changed[key] for each in (a, b) if key in each.changed)
+        for key in keys
+    }
+
+
+def _changed(origin: T | None, a: T, b: T) -> tuple[T, ...]:
+    """Return what has to be chosen from: the sides, without one that is as before."""
+    return tuple(side for side in (a, b) if side != origin) or (a,)
+
+
+def _said(profile: Profile | None, key: str) -> tuple[datetime, Any]:
+    """Return when a field was said, and what; what is open was said long before."""
+    if profile is None:
+        return _LONG_AGO, None
+    value = getattr(profile, key)
+    implied = _LONG_AGO if value == getattr(_OPEN, key) else profile.created
+    return profile.changed.get(FIELDS[key], implied), value
 
 
 _LONG_AGO = datetime(1, 1, 1, tzinfo=UTC)

@@ -5,9 +5,10 @@ and what both have alike is never looked into.
 """
 
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from gitmail.errors import CorruptMailboxError
 from gitmail.records.merging import is_kept_if_absent, merge_file
 from gitmail.records.names import CommitId
 from gitmail.records.paths import set_aside_path
@@ -17,9 +18,10 @@ from gitmail.store.repository import FILE_MODE, Repository, Tree, printable
 
 _Entry = tuple[int, bytes]
 _FOLDER = 0o40000
+_DEEPEST = 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, order=True, slots=True)
 class Note:
     """What a person should know of a path that was merged."""
 
@@ -27,11 +29,86 @@ class Note:
     text: str
 
 
+class Workbench:
+    """The objects of a repository, and those that a merge makes and nobody wrote yet.
+
+    Attributes:
+        made: Id to object.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._trees: dict[bytes, Tree] = {}
+        self.made: dict[bytes, NewObject] = {}
+
+    def tree(self, entry: _Entry | None) -> Tree:
+        """Return what is in a folder, nothing where the entry is none."""
+        if entry is None or not _is_folder(entry):
+            return {}
+        made = self._trees.get(entry[1])
+        return self._repository.tree(entry[1].hex()) if made is None else made
+
+    def data(self, entry: _Entry | None) -> bytes | None:
+        """Return the bytes of a regular file, None where the entry is none."""
+        if entry is None or not stat.S_ISREG(entry[0]):
+            return None
+        made = self.made.get(entry[1])
+        return made.data if made else self._repository.blob(entry[1].hex())
+
+    def find(self, blob: str) -> bytes | None:
+        """Return a blob that somebody's text names, None where it names none."""
+        try:
+            return self.data((FILE_MODE, bytes.fromhex(blob)))
+        except CorruptMailboxError:
+            return None
+
+    def add_file(self, data: bytes) -> _Entry:
+        """Return the entry of a file."""
+        made = NewObject.of(BLOB, data)
+        self.made[made.sha] = made
+        return FILE_MODE, made.sha
+
+    def add_tree(self, tree: Tree) -> _Entry:
+        """Return the entry of a folder."""
+        made = self._repository.make_tree(tree)
+        self.made[made.sha] = made
+        self._trees[made.sha] = tree
+        return _FOLDER, made.sha
+
+    def new_below(self, entry: _Entry) -> Iterator[NewObject]:
+        """Yield the objects of a tree that have to be written, each once."""
+        todo, seen = [entry], {entry[1]}
+        while todo:
+            made = self.made.get(todo.pop()[1])
+            if made is None:  # so all below it is there
+                continue
+            yield made
+            for each in self._trees.get(made.sha, {}).values():
+                if each[1] not in seen:
+                    seen.add(each[1])
+                    todo.append(each)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """What two trees started from.
+
+    Attributes:
+        tree: Its hex id.
+        bench: Where it is, since nobody writes what only merges need.
+    """
+
+    tree: str
+    bench: Workbench
+
+
 class TreeMerge:
     """One merge of two trees with what both started from.
 
     Args:
         repository: Where the trees are.
+        base: None where the histories began apart.
+        ours, theirs: Hex ids.
 
     Attributes:
         tree: Hex id of the result, the same whichever side comes first.
@@ -40,34 +117,43 @@ class TreeMerge:
     """
 
     def __init__(
-        self, repository: Repository, base: str | None, ours: str, theirs: str
+        self,
+        repository: Repository,
+        base: Origin | None,
+        ours: str,
+        theirs: str,
     ) -> None:
-        self._repository = repository
-        self._made: dict[bytes, NewObject] = {}
-        self._trees: dict[bytes, Tree] = {}
+        bench = base.bench if base else Workbench(repository)
+        self._bench = bench
         self._aside: dict[str, _Entry] = {}
-        self.notes: list[Note] = []
-        root = self._folder("", *map(self._tree, (base, ours, theirs)))
-        for path, entry in self._aside.items():
+        self._notes: set[Note] = set()
+        a, b = ((_FOLDER, bytes.fromhex(tree)) for tree in (ours, theirs))
+        origin = (_FOLDER, bytes.fromhex(base.tree)) if base else None
+        root = self._folder("", origin, a, b) or bench.add_tree({})
+        while self._aside:  # what is in the way of one is set aside itself
+            path, entry = self._aside.popitem()
             root = self._put(root, path.split("/"), entry)
-        self.tree = (root or self._write({})).hex()
-
-    @property
-    def objects(self) -> list[NewObject]:
-        """The objects that are new."""
-        return list(self._made.values())
+        self.tree = root[1].hex()
+        self.objects = [*bench.new_below(root)]
+        self.notes = sorted(self._notes)
 
     def _folder(
-        self, prefix: str, base: Tree, ours: Tree, theirs: Tree
-    ) -> bytes | None:
+        self,
+        prefix: str,
+        base: _Entry | None,
+        ours: _Entry | None,
+        theirs: _Entry | None,
+    ) -> _Entry | None:
+        a, b, c = map(self._bench.tree, (base, ours, theirs))
         merged: Tree = {}
-        for name in {**ours, **theirs}:
-            entry = self._entry(
-                prefix, name, base.get(name), ours.get(name), theirs.get(name)
-            )
+        for name in {**b, **c}:
+            entry = self._entry(prefix, name, a.get(name), b.get(name), c.get(name))
             if entry is not None:
                 merged[name] = entry
-        return self._write(merged) if merged else None
+        for side, tree in ((ours, b), (theirs, c)):
+            if side and merged == tree:
+                return side if merged else None
+        return self._bench.add_tree(merged) if merged else None
 
     def _entry(
         self,
@@ -83,17 +169,15 @@ class TreeMerge:
         if base is None and (ours is None or theirs is None):
             return ours or theirs
         path = prefix + printable(name)
-        sides = (ours, theirs)
-        folders = [side for side in sides if side and _is_folder(side)]
-        files = [side for side in sides if side and not _is_folder(side)]
-        if folders:
-            for file in files:  # a folder of records and a file cannot both have a name
-                self._set_aside(path, file)
-            made = self._folder(
-                f"{path}/", *(self._subtree(each) for each in (base, ours, theirs))
-            )
-            return (_FOLDER, made) if made else None
-        return self._file(path, base, ours, theirs)
+        sides = [side for side in (ours, theirs) if side]
+        if not any(map(_is_folder, sides)):
+            return self._file(path, base, ours, theirs)
+        if prefix.count("/") >= _DEEPEST:  # no record is as deep
+            return self._strange(path, base, sides)
+        for side in sides:  # a folder of records and a file cannot both have a name
+            if not _is_folder(side) and side != base:
+                self._set_aside(path, side)
+        return self._folder(f"{path}/", base, ours, theirs)
 
     def _file(
         self,
@@ -103,92 +187,73 @@ class TreeMerge:
         theirs: _Entry | None,
     ) -> _Entry | None:
         sides = [side for side in (ours, theirs) if side]
-        strange = [side for side in sides if side[0] != FILE_MODE]
-        if strange:
-            return self._strange(path, base, ours, theirs)
+        if any(side[0] != FILE_MODE for side in sides):
+            return self._strange(path, base, sides)
         if base in (ours, theirs) and not is_kept_if_absent(path):
             return theirs if base == ours else ours
-        merged = merge_file(path, *(self._data(each) for each in (base, ours, theirs)))
-        for data in merged.aside:
-            self._set_aside(path, (FILE_MODE, self._blob(data)))
+        data = self._bench.data
+        merged = merge_file(
+            path, data(base), data(ours), data(theirs), self._bench.find
+        )
+        for each in merged.aside:
+            self._set_aside(path, self._bench.add_file(each), merged.note)
         if merged.note:
-            self.notes.append(Note(path, merged.note))
-        return None if merged.data is None else (FILE_MODE, self._blob(merged.data))
+            self._notes.add(Note(path, merged.note))
+        if merged.data is None:
+            return None
+        as_it_is = [side for side in sides if data(side) == merged.data]
+        return as_it_is[0] if as_it_is else self._bench.add_file(merged.data)
 
     def _strange(
-        self,
-        path: str,
-        base: _Entry | None,
-        ours: _Entry | None,
-        theirs: _Entry | None,
+        self, path: str, base: _Entry | None, sides: list[_Entry]
     ) -> _Entry | None:
         """Return what stands where a side has a link, a program or a submodule."""
-        if ours is None or theirs is None:
-            present = ours or theirs
-            return None if present == base else present
-        plain = [side for side in (ours, theirs) if side[0] == FILE_MODE]
-        self.notes.append(Note(path, "a side has what is no regular file"))
-        return max(plain or [ours, theirs])
+        if len(sides) == 1:
+            return None if sides[0] == base else sides[0]
+        self._notes.add(Note(path, "a side has what is no regular file"))
+        plain = [side for side in sides if side[0] == FILE_MODE]
+        return max(plain or sides)
 
-    def _set_aside(self, path: str, entry: _Entry) -> None:
+    def _set_aside(self, path: str, entry: _Entry, text: str = "") -> None:
+        text = text or "another file is in the way"
         if stat.S_ISREG(entry[0]):
-            self._aside[set_aside_path(entry[1].hex())] = FILE_MODE, entry[1]
-        self.notes.append(Note(path, "another file is in the way and was set aside"))
+            aside = set_aside_path(entry[1].hex())
+            self._aside[aside] = FILE_MODE, entry[1]
+            text = f"{text}; see {aside}"
+        self._notes.add(Note(path, text))
 
-    def _put(self, root: bytes | None, parts: Sequence[str], entry: _Entry) -> bytes:
-        tree = dict(self._tree(root.hex())) if root else {}
+    def _put(self, root: _Entry | None, parts: Sequence[str], entry: _Entry) -> _Entry:
+        tree = dict(self._bench.tree(root))
         name, *rest = parts
-        key = name.encode()
-        if rest:
-            below = tree.get(key)
-            inner = below[1] if below and _is_folder(below) else None
-            entry = _FOLDER, self._put(inner, rest, entry)
-        tree[key] = entry
-        return self._write(tree)
-
-    def _tree(self, tree: str | None) -> Tree:
-        if tree is None:
-            return {}
-        made = self._trees.get(bytes.fromhex(tree))
-        return self._repository.tree(tree) if made is None else made
-
-    def _subtree(self, entry: _Entry | None) -> Tree:
-        return self._tree(entry[1].hex()) if entry and _is_folder(entry) else {}
-
-    def _data(self, entry: _Entry | None) -> bytes | None:
-        if entry is None or not stat.S_ISREG(entry[0]):
-            return None
-        return self._repository.blob(entry[1].hex())
-
-    def _blob(self, data: bytes) -> bytes:
-        made = NewObject.of(BLOB, data)
-        if not self._repository.has(made.sha.hex()):
-            self._made[made.sha] = made
-        return made.sha
-
-    def _write(self, tree: Tree) -> bytes:
-        made = self._repository.make_tree(tree)
-        self._made[made.sha] = made
-        self._trees[made.sha] = tree
-        return made.sha
+        below = tree.get(name.encode())
+        if below and _is_folder(below) is not bool(rest):
+            self._set_aside(name, below)
+            below = None
+        tree[name.encode()] = self._put(below, rest, entry) if rest else entry
+        return self._bench.add_tree(tree)
 
 
-def base_tree(repository: Repository, bases: Sequence[CommitId]) -> str | None:
-    """Return the tree that two histories started from.
+def base_tree(repository: Repository, bases: Sequence[CommitId]) -> Origin | None:
+    """Return what two histories started from, by their best common ancestors.
 
     Where there are several, after merges across, that is what these merge to, as git's
     own recursive strategy has it.
     """
+    return _origin(repository, Workbench(repository), bases)
+
+
+def _origin(
+    repository: Repository, bench: Workbench, bases: Sequence[CommitId]
+) -> Origin | None:
     if not bases:
         return None
-    first, *rest = bases
-    tree, reached = repository.commit(first).tree, first
-    for other in rest:
-        below = base_tree(repository, merge_bases(repository, reached, other))
-        merge = TreeMerge(repository, below, tree, repository.commit(other).tree)
-        with repository.added(merge.objects):  # for the next to read; nobody names them
-            tree, reached = merge.tree, other
-    return tree
+    tree = repository.commit(bases[0]).tree
+    for place, other in enumerate(bases[1:], 1):
+        below = merge_bases(repository, other, *bases[:place])
+        origin = _origin(repository, bench, below)
+        theirs = repository.commit(other).tree
+        tree = TreeMerge(repository, origin, tree, theirs).tree
+    return Origin(tree, bench)
 
 
 def _is_folder(entry: _Entry) -> bool:
