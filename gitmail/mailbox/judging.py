@@ -160,14 +160,14 @@ class Judge:
             self._past.has_gone(change.path, old)
         if change.new is None:
             if old and not _may_go(change.path, place):
-                self._tell(change.path, (Rule.REMOVED, f"{old} stays for ever"))
+                self._tell(change.path, (Rule.REMOVED, "stays for ever"))
             return
         data = self._read_new(change, place)
         if data is None:
             if old and place.family is not Family.UNKNOWN:
-                self._tell(change.path, (Rule.CHANGED, f"{old} stood there"))
+                self._tell(change.path, (Rule.CHANGED, f"stays for ever as {old}"))
         elif old and _is_written_once(change.path, place):
-            self._tell(change.path, (Rule.CHANGED, f"{old} stood there"))
+            self._tell(change.path, (Rule.CHANGED, f"stays for ever as {old}"))
         else:
             self._judge_record(change, place, old, data)
 
@@ -206,6 +206,8 @@ class Judge:
             self._tell(change.path, (Rule.FORMAT, f"line {error.line}: {error.reason}"))
         except UnsupportedFormatError as error:
             self._tell(change.path, (Rule.FORMAT, error.message))
+        except CorruptMailboxError as error:
+            self._damage(change.path, str(error.details["what"]))
 
     def _is_back(self, change: Difference, place: Place) -> bool:
         is_one = _is_written_once(change.path, place)

@@ -71,18 +71,16 @@ class Past:
 
     def body_limit(self, tree: str) -> int:
         """Return the bytes that a body may have by the charter in a tree."""
-        blob = self.repository.lookup(tree, CHARTER_PATH)
-        if blob is None:
-            return _BODY_LIMIT
-        limit = self._limits.get(blob)
-        if limit is None:
-            try:
+        try:
+            blob = self.repository.lookup(tree, CHARTER_PATH) or ""
+            limit = self._limits.get(blob)
+            if limit is None and blob:
                 charter = parse_charter(self.repository.blob(blob), CHARTER_PATH)
                 limit = charter.max_body_bytes
-            except GitmailError:  # it was named where it came
-                limit = _BODY_LIMIT
-            self._limits.put(blob, limit)
-        return limit
+                self._limits.put(blob, limit)
+        except GitmailError:  # it is named where it came
+            limit = None
+        return _BODY_LIMIT if limit is None else limit
 
     def place(self, message: str, path: str, tree: str) -> str | None:
         """Take down where a message stands, and return where else it does, if it does.
