@@ -201,6 +201,7 @@ def test_a_verb_has_one_name_everywhere() -> None:
         "unretire",
         "log",
         "status",
+        "verify",
     }
     tools = {tool.name for tool in TOOLS}
 

@@ -17,7 +17,7 @@ GOLDEN = Path(__file__).parents[2] / "fixtures" / "cli"
 COMMANDS = [
     "init", "register", "agents", "whois", "retire", "unretire", "send", "reply",
     "poll", "wait", "read", "receipts", "ack", "thread", "room", "history", "search",
-    "memory", "log", "status", "format", "demo", "mcp",
+    "memory", "log", "status", "verify", "format", "demo", "mcp",
 ]  # fmt: skip
 GROUPS = {
     "memory": [

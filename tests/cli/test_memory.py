@@ -27,6 +27,7 @@ from gitmail.render import memories
 from tests.cli.conftest import CommandLine, Ran
 from tests.cli.test_text import _STEERING, COLORED, EVIL, PLAIN
 from tests.helpers import START, environment, files_in_tip, git
+from tests.mailfiles import unguard
 
 _OID = "0123456789abcdef0123456789abcdef01234567"
 _ODD = "\n\n  Tabs\tand spaces  \r\n---\nscope: fact\n---\nhä 日本 🎉\n\n"
@@ -488,6 +489,7 @@ def test_a_slot_edited_into_nonsense_is_quarantined_and_the_rest_works(
     """`set` on it is refused until somebody puts it right."""
     memory.ok("set", "fact", "parser", "owner", "builder")
     memory.ok("set", "fact", "parser", "home", "src")
+    unguard(cli.folder / ".gitmail")  # which would refuse the nonsense
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "-q", str(cli.folder / ".gitmail"), str(clone))
     path = clone / "memory" / "facts" / "parser" / "owner.md"

@@ -12,6 +12,7 @@ from tests.concurrency.memory_children import SLOT, long_value
 from tests.concurrency.test_git_meanwhile import push
 from tests.helpers import git
 from tests.indexes import contents, contents_made_anew
+from tests.mailfiles import unguard
 from tests.processes import (
     Child,
     Meanwhile,
@@ -213,6 +214,7 @@ def test_git_may_clean_up_while_memory_is_written_in_every_way(
 
 def test_a_push_and_a_set_at_once_both_count(box: Path, tmp_path: Path) -> None:
     """Whoever is later builds on what the other did, and no force is needed."""
+    unguard(box)  # a person pushes what builder has set
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "-q", str(box), str(clone))
     with Child(f"{CHILDREN}:answer", box) as setter:
