@@ -506,15 +506,12 @@ class BundleIncompleteError(ConflictError):
 
     code = "bundle_incomplete"
 
-    def __init__(self, path: str, missing: Sequence[str], tip: str | None) -> None:
-        """Take the commit at the tip here, None where there is no mailbox yet."""
-        since = tip or "all"
+    def __init__(self, path: str, missing: Sequence[str]) -> None:
         super().__init__(
-            f"{path} stands on what is missing here: {_listed(missing)}",
-            f"Have it made where these are: gitmail bundle create FILE --since {since}",
+            f"{path} stands on commits that are missing here: {_listed(missing)}",
+            "Have one made there with: gitmail bundle create FILE --since all",
             path=path,
             missing=list(missing[:_MOST_LISTED]),
-            tip=tip,
         )
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gitmail.cli import logs
     from gitmail.mailbox import guarding, mailbox
     from gitmail.render import (
+        bundles,
         deliveries,
         memories,
         people,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
+    "bundles",
     "config",
     "deliveries",
     "guarding",
@@ -38,6 +40,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "bundles": "gitmail.render.bundles",
     "config": "gitmail.config",
     "deliveries": "gitmail.render.deliveries",
     "guarding": "gitmail.mailbox.guarding",

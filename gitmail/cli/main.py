@@ -8,6 +8,7 @@ from gitmail import __version__
 from gitmail.cli import (
     acknowledging,
     audit,
+    bundles,
     directory,
     doctoring,
     late,
@@ -37,6 +38,7 @@ _FAMILIES = (
     audit.add_parser,
     doctoring.add_parser,
     verifying.add_parser,
+    bundles.add_parser,
     running.add_parser,
 )
 _LONGEST = 72

@@ -24,7 +24,7 @@ from gitmail.records.paths import Family, parse_path
 from gitmail.store.bundle import Bundle, read_bundle, write_bundle
 from gitmail.store.creation import create_repository
 from gitmail.store.disk import translated
-from gitmail.store.incoming import Checked, Incoming
+from gitmail.store.incoming import Checked, Incoming, remark_of
 from gitmail.store.outgoing import Reader, make_pack
 from gitmail.store.pack import release_pack, write_pack
 from gitmail.store.store import Integrated, Step, Store
@@ -96,7 +96,7 @@ def create(
     size = 0
     if commits:
         pack = make_pack(store.git_dir, tip, base, commits, git)
-        size = write_bundle(path, tip, base, f"mailbox {name}", pack)
+        size = write_bundle(path, tip, base, remark_of(name), pack)
         remember(store, tip)
     return Bundled(
         path=shown_path(path), tip=tip, since=base, contents=contents, size_bytes=size
@@ -216,13 +216,13 @@ def _path(file: str | Path) -> Path:
 def _opened(store: Store | None, path: Path) -> Iterator[_Opened]:
     bundle = read_bundle(path, shown_path(path))
     if store is None:
-        yield _Opened(bundle=bundle, incoming=Incoming(bundle, None, None))
+        yield _Opened(bundle=bundle, incoming=Incoming(bundle, None))
         return
     tip, mailbox = store.read(lambda view: (view.tip, view.charter.id))
     # Not the store's own, which others would have to wait for.
     here = Reader(store.git_dir)
     try:
-        incoming = Incoming(bundle, here, tip)
+        incoming = Incoming(bundle, here)
         known = store.read(
             lambda view: frozenset(filter(view.index.knows_commit, incoming.named))
         )

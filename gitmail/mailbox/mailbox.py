@@ -12,7 +12,7 @@ from uuid import UUID
 
 from gitmail.clock import Clock, system_clock
 from gitmail.errors import DiskError, MailboxClosedError, MailboxNotFoundError
-from gitmail.mailbox import audit
+from gitmail.mailbox import audit, bundles
 from gitmail.mailbox import directory as agents
 from gitmail.mailbox.agent import Agent
 from gitmail.mailbox.availability import Liveness
@@ -168,6 +168,10 @@ class Mailbox:
         )
         mailbox.store.create(files, plan)
         return mailbox
+
+    create_bundle = bundles.create
+    apply_bundle = bundles.apply
+    inspect_bundle = bundles.inspect
 
     def close(self) -> None:
         """Close what is open and let go of held names."""

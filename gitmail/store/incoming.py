@@ -78,7 +78,6 @@ class Incoming:
     Args:
         bundle: The file as it was read.
         here: The repository, None where there is none.
-        tip: The commit at the tip here.
 
     Attributes:
         commits: The commits in the bundle, each with those that it stands on.
@@ -89,12 +88,9 @@ class Incoming:
             not here.
     """
 
-    def __init__(
-        self, bundle: Bundle, here: Reader | None, tip: CommitId | None
-    ) -> None:
+    def __init__(self, bundle: Bundle, here: Reader | None) -> None:
         self._bundle = bundle
         self._here = here
-        self._tip = tip
         self._trees: Kept[Tree] = Kept(_TREES_KEPT)
         try:
             self._packed = PackedObjects(bundle.pack, self._raw_here)
@@ -102,7 +98,7 @@ class Incoming:
             raise self._invalid(str(error)) from error
         except MissingBasesError as error:
             missing = [*bundle.prerequisites]
-            raise BundleIncompleteError(bundle.path, missing, tip) from error
+            raise BundleIncompleteError(bundle.path, missing) from error
         ids = self._packed.ids(COMMIT)
         self._commits = {sha: self._read(sha, COMMIT) for sha in ids}
         for sha, data in self._commits.items():
@@ -166,13 +162,14 @@ class Incoming:
         reached = self._reached()
         lost += [each for each in reached if each not in {*known, *self.commits, *lost}]
         if lost:
-            raise BundleIncompleteError(self._bundle.path, lost, self._tip)
+            raise BundleIncompleteError(self._bundle.path, lost)
         if len(self.commits.keys() - reached):
             raise self._invalid("it holds commits that its branch does not need")
-        self._check_remarks()
         objects = self._check_objects(known)
-        if self._charter() is None:
+        charter = self._charter()
+        if charter is None:
             raise self._invalid(f"its tip has no {CHARTER_PATH} that can be read")
+        self._check_remarks(remark_of(charter.id))
         fresh = frozenset(each for each in self.commits if each not in known)
         related = any(each in known for each in reached)
         return Checked(fresh, frozenset(objects), related)
@@ -192,11 +189,11 @@ class Incoming:
                 todo += self.commits.get(key, ())
         return reached
 
-    def _check_remarks(self) -> None:
-        """Refuse a remark that is neither ours nor git's: nobody wrote it."""
+    def _check_remarks(self, ours: str) -> None:
+        """Refuse a remark that is neither ours nor git's: it was altered."""
         for commit, remark in self._bundle.prerequisites.items():
             data = self._read(bytes.fromhex(commit), COMMIT)
-            if remark not in ("", _title(data)) and not _REMARK.fullmatch(remark):
+            if remark not in ("", ours, _title(data)):
                 raise self._invalid("its head is damaged")
 
     def _check_objects(self, known: Collection[CommitId]) -> set[bytes]:
@@ -223,13 +220,13 @@ class Incoming:
         if each.is_folder:
             is_path = len(each.path) < PATH_LIMIT and each.mode == _FOLDER_MODE
             if not is_path or not self._tree(each.sha):
-                raise self._invalid(f"{each.path} is no folder of a mailbox")
+                raise self._invalid(f"it has a folder of no mailbox: {each.path}")
             return
         place = parse_path(each.path)
         if each.mode != FILE_MODE:
-            raise self._invalid(f"{each.path} is no regular file")
+            raise self._invalid(f"it has what is no regular file: {each.path}")
         if place.family is Family.UNKNOWN:
-            raise self._invalid(f"{each.path} is no path of a mailbox")
+            raise self._invalid(f"it has a file at no path of a mailbox: {each.path}")
         data = self._read(each.sha, BLOB)
         try:
             if each.path == CHARTER_PATH:
@@ -237,10 +234,12 @@ class Incoming:
             find = _PATHS.get(place.family)
             is_placed = find is None or find(data, place) == each.path
         except InvalidFileError as error:
-            reason = f"{each.path}, line {error.line}: {error.reason}"
+            reason = f"{error.reason}, in line {error.line} of {each.path}"
             raise self._invalid(reason) from error
         if not is_placed:
-            raise self._invalid(f"{each.path} does not fit its content")
+            raise self._invalid(
+                f"it has a file whose path does not fit it: {each.path}"
+            )
 
     def _charter(self) -> Charter | None:
         """Return the charter at the tip, None where it is not to be had."""
@@ -298,6 +297,14 @@ _PATHS: dict[Family, Callable[[bytes, Place], str]] = {
     Family.ASIDE: lambda data, _: set_aside_path(blob_id(data)),
 }
 """The path of a file with some content, whose kind and folder its own path tells."""
+
+
+def remark_of(mailbox: str) -> str:
+    """Return the remark by which a bundle tells what mailbox it is of.
+
+    What is new in a mailbox seldom has the file that says so.
+    """
+    return f"mailbox {mailbox}"
 
 
 def _tree_bytes(tree: Tree) -> bytes:

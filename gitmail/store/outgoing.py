@@ -118,7 +118,7 @@ def make_pack(
     if pack is None:
         repository = Reader(git_dir)
         try:
-            pack, _, _ = _encode(Outgoing(repository, commits).entries())
+            pack, _, _ = _encode(Outgoing(repository, commits, since).entries())
         finally:
             repository.close()
     return pack
@@ -161,12 +161,19 @@ class Outgoing:
         repository: Where they are.
         commits: The commits, none behind one that it stands on. Commits that are not
             among them count as known with all that they have.
+        since: One of those, whose own tree is left out wherever it comes again.
 
     """
 
-    def __init__(self, repository: Reader, commits: Sequence[CommitId]) -> None:
+    def __init__(
+        self,
+        repository: Reader,
+        commits: Sequence[CommitId],
+        since: CommitId | None,
+    ) -> None:
         self._repository = repository
         self._commits = commits
+        self._since = since
         self._trees: Kept[tuple[bytes, Tree]] = Kept(_TREES_KEPT)
         self._roots: dict[bytes, bytes] = {}
         self._latest: dict[str, tuple[bytes, bytes, int]] = {}
@@ -178,11 +185,12 @@ class Outgoing:
         Raises:
             CorruptMailboxError: An object is missing or not what it was.
         """
+        known = [self._root(bytes.fromhex(self._since))] if self._since else []
         for commit in self._commits:
             item = self._object(bytes.fromhex(commit), COMMIT)
             yield deflate(item)
             parents = map(bytes.fromhex, parents_of(item.data))
-            others = [self._root(parent) for parent in parents]
+            others = [*map(self._root, parents), *known]
             for each in added(self._tree, root_of(item.data), others):
                 if each.sha not in self._seen:
                     self._seen.add(each.sha)

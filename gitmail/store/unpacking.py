@@ -84,8 +84,10 @@ class PackedObjects:
         try:
             self._scan()
             self._resolve()
-        except (IndexError, zlib.error, ApplyDeltaError) as error:
-            raise DamagedPackError(str(error)) from error
+        except IndexError as error:
+            raise DamagedPackError("an object is cut short") from error
+        except (zlib.error, ApplyDeltaError) as error:
+            raise DamagedPackError(f"an object is malformed: {error}") from error
 
     def __contains__(self, sha: bytes) -> bool:
         return sha in self._numbers
