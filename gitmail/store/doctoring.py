@@ -82,8 +82,8 @@ def examine(
             case.local.mkdir(exist_ok=True)
         if repair:
             stack.enter_context(Lock(case.stamp).held(LOCK_TIMEOUT_S))
+        check_locks(case)  # first, for whoever mends the rest takes them too
         check_layout(case)
-        check_locks(case)
         check_temporary_files(case)
         check_history(case)
         _check_files(case)

@@ -71,6 +71,7 @@ class _Mending:
         self._case = case
         self._sound = sound
         self._folder = sound.pack_folder
+        self._aside: dict[Path, str] = {}
         self._is_saved = False
         self._wanted = set(rebuilt)
         for pack in sound.packs:
@@ -137,12 +138,15 @@ class _Mending:
             yield deflate(NewObject(*raw, sha))
 
     def _set_aside(self, pack: PackFile) -> str:
+        if pack.path in self._aside:  # what has its name now is what was made of it
+            return self._aside[pack.path]
         # Git's index over several packs would name one that is gone.
         for index in self._folder.glob("multi-pack-index*"):
             remove_quietly(index)
         files = [pack.path.with_suffix(ending) for ending in _ENDINGS]
         words = [self._case.rescue(file) for file in files if file.exists()]
-        return words[-1] if words else "moved before"
+        self._aside[pack.path] = words[-1] if words else "gone meanwhile"
+        return self._aside[pack.path]
 
 
 class _ShownObjects:
