@@ -353,6 +353,25 @@ def lose_folders(box: Path) -> Found:
     return {(".git/refs/tags", Kind.INCOMPLETE_REPOSITORY)}
 
 
+def lose_the_guard(box: Path) -> Found:
+    """As a mailbox that was made before there was one."""
+    shutil.rmtree(box / ".git" / "hooks")
+    return {(".git/hooks", Kind.INCOMPLETE_REPOSITORY)}
+
+
+def keep_the_guard_of_another(box: Path) -> Found:
+    """The Python that it runs is not there any more."""
+    guard = box / ".git" / "hooks" / "pre-receive"
+    guard.write_text(guard.read_text("utf-8").replace(sys.executable, "/gone/python"))
+    return {(".git/hooks/pre-receive", Kind.INCOMPLETE_REPOSITORY)}
+
+
+def disarm_the_guard(box: Path) -> Found:
+    """As on a file system without permissions."""
+    (box / ".git" / "hooks" / "pre-receive").chmod(0o644)
+    return {(".git/hooks/pre-receive", Kind.INCOMPLETE_REPOSITORY)}
+
+
 def claim_to_be_shallow(box: Path) -> Found:
     """All of the history came, and the mark that it is cut stayed."""
     (box / ".git" / "shallow").write_text(git(box, "rev-parse", "gitmail~2"), "ascii")
@@ -387,5 +406,6 @@ REPOSITORY = [
     *(lose_the_branch, empty_the_branch, fill_the_branch_with_zeros),
     *(point_head_elsewhere, detach_head, lose_head, change_settings),
     *(lose_the_settings, fill_the_settings_with_zeros, garble_the_settings),
-    *(lose_folders, claim_to_be_shallow, garble_the_index, damage_pages_of_the_index),
+    *(lose_folders, lose_the_guard, keep_the_guard_of_another, disarm_the_guard),
+    *(claim_to_be_shallow, garble_the_index, damage_pages_of_the_index),
 ]

@@ -6,13 +6,14 @@ version gets what has been added since.
 
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from dulwich.config import ConfigFile
 
 from gitmail.errors import DiskError
-from gitmail.store.creation import create_repository
+from gitmail.store.creation import create_repository, has_guard, install_guard
 from gitmail.store.discovery import LOCAL
 from gitmail.store.disk import replace, write_durably
 from gitmail.store.findings import Case, Kind
@@ -35,6 +36,7 @@ def check_layout(case: Case) -> None:
         _check_config(case, model / "config")
         _check_head(case)
         _check_parts(case, model)
+    _check_guard(case)
 
 
 def _check_config(case: Case, model: Path) -> None:
@@ -129,16 +131,47 @@ def _check_head(case: Case) -> None:
 
 
 def _check_parts(case: Case, model: Path) -> None:
+    """Find folders and files that are missing; one that is takes all below it along."""
+    missing: list[Path] = []
     for part in sorted(model.rglob("*")):
         below = part.relative_to(model)
+        is_apart = below.parts[0] in _APART or below.parent in missing
+        if not is_apart and not os.path.lexists(case.git_dir / below):
+            missing.append(below)
+    for below in missing:
         place = case.git_dir / below
-        if below.parts[0] in _APART or os.path.lexists(place):
-            continue
+        case.found(
+            Kind.INCOMPLETE_REPOSITORY,
+            place,
+            "it is missing",
+            mend=partial(_complete, case, place),
+        )
 
-        def mend(place: Path = place) -> str:
-            create_repository(case.root)
-            if not place.exists():
-                raise DiskError(str(place), "it is still missing")
-            return "made"
 
-        case.found(Kind.INCOMPLETE_REPOSITORY, place, "it is missing", mend=mend)
+def _complete(case: Case, place: Path) -> str:
+    create_repository(case.root)
+    if not place.exists():
+        raise DiskError(str(place), "it is still missing")
+    return "made"
+
+
+def _check_guard(case: Case) -> None:
+    """Find out whether git can run what verifies pushes."""
+    guard = case.git_dir / "hooks" / "pre-receive"
+    if not guard.exists():
+        return  # which is said already
+
+    def renew() -> str:
+        install_guard(case.git_dir)
+        return "written anew"
+
+    def allow() -> str:
+        guard.chmod(guard.stat().st_mode | 0o111)
+        return "made executable"
+
+    if not has_guard(case.git_dir):
+        detail = "it runs another gitmail than this one, which may be gone"
+        case.found(Kind.INCOMPLETE_REPOSITORY, guard, detail, mend=renew)
+    elif not os.access(guard, os.X_OK):
+        detail = "git does not run it, for it is not executable"
+        case.found(Kind.INCOMPLETE_REPOSITORY, guard, detail, mend=allow)
