@@ -111,12 +111,13 @@ def git() -> Git | None:
     return Git(program, kept | _UNATTENDED)
 
 
-# What would open a terminal or a window fails instead.
+# What would open a terminal or a window fails instead. Git runs without a terminal, so
+# that ssh cannot ask either, and the user's own `core.sshCommand` stays in force.
 _UNATTENDED = {
     "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "",
     "GCM_INTERACTIVE": "never",
     "SSH_ASKPASS_REQUIRE": "never",
-    "GIT_SSH_COMMAND": "ssh -o BatchMode=yes",
     "LC_ALL": "C",
 }
 

@@ -10,17 +10,21 @@ GitmailError                  never raised itself
 |  '- MailboxClosedError
 |- NotFoundError              look elsewhere                                 exit 1
 |  |- MailboxNotFoundError    |- AgentNotFoundError    |- RoomNotFoundError
+|  |- NoRemoteError
 |  '- RecordNotFoundError: MessageNotFoundError, MemoryNotFoundError
 |- ConflictError              decide                                         exit 1
 |  |- RequestConflictError    |- NameInUseError        |- NotParticipantError
 |  |- StaleRevisionError      |- AlreadyInForceError   |- TooManyMatchesError
 |  |- QuarantinedError        |- UnrelatedHistoriesError
-|  |- BundleIncompleteError   |- OtherMailboxError     '- FolderInUseError
+|  |- BundleIncompleteError   |- OtherMailboxError     |- FolderInUseError
+|  |- NotAMailboxError        |- ShallowError          |- RemoteRewrittenError
+|  '- PushRefusedError
 |- BusyError                  try again, nothing was changed                 exit 4
-|  |- LockTimeoutError        |- RefLockedError        '- StaleWriteError
+|  |- LockTimeoutError        |- RefLockedError        |- StaleWriteError
+|  '- RemoteMovedError
 '- StorageError               repair, make room or upgrade                   exit 1
    |- ReadOnlyError           |- DiskFullError         |- DiskError
-   |- CorruptMailboxError     '- UnsupportedFormatError
+   |- CorruptMailboxError     |- RemoteFailedError     '- UnsupportedFormatError
 
 Each class has a stable `code`, the exit code of the command line, and builds its own
 message and hint from data, which stays available as `details`. This module imports
@@ -549,16 +553,44 @@ class RemoteRewrittenError(ConflictError):
 
     code = "remote_rewritten"
 
-    def __init__(self, url: str, seen: str, now: str) -> None:
+    def __init__(self, url: str, ref: str, seen: str, now: str) -> None:
         super().__init__(
             f"{url} had commit {seen[:12]}, and {now[:12]}, which it has now, does not"
-            " stand on it",
+            " stand on it; nothing was taken from there",
             "Somebody rebased, squashed or forced that branch: ask who, and bring it"
-            " back there with: git push --force REMOTE"
-            f" {seen[:12]}:refs/heads/gitmail",
+            f" back from the mailbox's folder with: git push --force URL {seen}:{ref}",
             url=url,
+            ref=ref,
             seen=seen,
             now=now,
+        )
+
+
+class NotAMailboxError(ConflictError):
+    """The branch of the remote holds no mailbox; nothing was taken from it."""
+
+    code = "not_a_mailbox"
+
+    def __init__(self, url: str, branch: str) -> None:
+        super().__init__(
+            f"{url} has no mailbox on its branch {branch}: no mailbox.md that can be"
+            " read is there",
+            "Name the branch of the mailbox: gitmail remote add URL --branch B",
+            url=url,
+            branch=branch,
+        )
+
+
+class ShallowError(ConflictError):
+    """A part of the mailbox's history is not here; nothing was exchanged."""
+
+    code = "shallow"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"A part of the history is missing in {path}, which git calls shallow",
+            f"Bring it with: git -C {path} fetch --unshallow URL gitmail",
+            path=path,
         )
 
 

@@ -1,11 +1,15 @@
 """`remote` and `sync`: exchanging the mailbox with other machines."""
 
 import time
+from typing import TYPE_CHECKING
 
 from gitmail.cli import late
 from gitmail.cli.parser import Commands, filled, number
 from gitmail.cli.shell import Shell
-from gitmail.errors import GitmailError
+from gitmail.errors import BusyError, ConflictError, StorageError
+
+if TYPE_CHECKING:
+    from gitmail.mailbox.exchange_values import Synced
 
 _REMOTE = """\
 URL is what git takes: a path, or a URL of file, git, ssh or http(s). The mailbox is a
@@ -74,20 +78,28 @@ def run_remove(shell: Shell) -> int:
 
 def run_sync(shell: Shell) -> int:
     """Exchange commits with the remote, once or again and again."""
+    pause_s = shell.args.watch
     while True:
         try:
-            _sync(shell)
-        except GitmailError as error:
-            if shell.args.watch is None:
+            done = _sync(shell)
+        except (BusyError, ConflictError, StorageError) as error:
+            if pause_s is None:
                 raise
             shell.say(f"{error.message}; it is tried again")
-        if shell.args.watch is None:
+        else:
+            shell.note(done.tip if done.fetched_count else None)
+            _show(shell, done)
+        if pause_s is None:
             return 0
-        time.sleep(shell.args.watch)
+        time.sleep(pause_s)
 
 
-def _sync(shell: Shell) -> None:
-    done = shell.mailbox.sync(push=not shell.args.only_pull, git=late.config.git())
+def _sync(shell: Shell) -> "Synced":
+    push = not shell.args.only_pull
+    return shell.mailbox.sync(push=push, git=late.config.git())
+
+
+def _show(shell: Shell, done: "Synced") -> None:
     shell.show(
         lambda: late.syncing.synced_plain(done),
         lambda: late.syncing.synced_text(done, shell.look),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from gitmail.cli import late
 from gitmail.cli.parser import Commands, filled
 from gitmail.cli.shell import Shell
-from gitmail.errors import MailboxNotFoundError
+from gitmail.errors import FolderInUseError, MailboxNotFoundError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -53,6 +53,9 @@ def run_init(shell: Shell) -> int:
     try:
         mailbox = late.mailbox.Mailbox.open(place, clock=shell.clock, folds=False)
         is_new = False
+        if shell.args.source is not None:
+            mailbox.close()
+            raise FolderInUseError(str(place), "it is a mailbox already")
     except MailboxNotFoundError:
         mailbox = _make(shell, place, shell.args.project or own_name)
         is_new = True

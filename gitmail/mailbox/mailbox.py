@@ -11,12 +11,18 @@ from typing import TYPE_CHECKING, Self
 from uuid import UUID
 
 from gitmail.clock import Clock, system_clock
-from gitmail.errors import DiskError, MailboxClosedError, MailboxNotFoundError
-from gitmail.mailbox import audit, bundles
+from gitmail.errors import (
+    DiskError,
+    FolderInUseError,
+    MailboxClosedError,
+    MailboxNotFoundError,
+)
+from gitmail.mailbox import audit, bundles, remotes
 from gitmail.mailbox import directory as agents
 from gitmail.mailbox.agent import Agent
 from gitmail.mailbox.availability import Liveness
 from gitmail.mailbox.checks import flag
+from gitmail.mailbox.syncing import exchange
 from gitmail.mailbox.values import Directory, Entry, LogEntry, Registered, Status
 from gitmail.mailbox.verifying import Verified, verify
 from gitmail.records.charter import FORMAT, Charter
@@ -27,8 +33,10 @@ from gitmail.records.text import check_line, headline
 from gitmail.store.creation import create_repository
 from gitmail.store.discovery import is_mailbox
 from gitmail.store.keeper import Progress
-from gitmail.store.refs import REF
+from gitmail.store.refs import BRANCH, REF
+from gitmail.store.remote import check_remote
 from gitmail.store.store import Store
+from gitmail.store.transport import Git
 from gitmail.store.view import File, PlainFile, Plan, View
 from gitmail.watch import Watch
 
@@ -169,6 +177,47 @@ class Mailbox:
         mailbox.store.create(files, plan)
         return mailbox
 
+    @classmethod
+    def clone(
+        cls,
+        path: str | Path,
+        url: str,
+        *,
+        branch: str = BRANCH,
+        git: Git | None = None,
+        project: str | None = None,
+        clock: Clock = system_clock,
+    ) -> "Mailbox":
+        """Make a mailbox in a folder from what a remote has of it.
+
+        Where the remote has no such branch yet, the mailbox is a new one, which the
+        first sync takes there.
+
+        Args:
+            url: As git takes it.
+            branch: The branch of the mailbox there.
+            git: An installed git; None does it without.
+
+        Raises:
+            InvalidInputError: The URL or the branch.
+            FolderInUseError: The folder holds something else, or a mailbox.
+            RemoteFailedError: The remote cannot be reached.
+            NotAMailboxError: What is on that branch is something else.
+            CorruptMailboxError: Something is missing there.
+            UnsupportedFormatError: It is of a newer format.
+        """
+        remote = check_remote(url, branch)
+        root = Path(path).resolve()
+        with suppress(MailboxNotFoundError), cls.open(root, folds=False):
+            raise FolderInUseError(str(root), "it is a mailbox already")
+        if remotes.start(root, remote, git, clock) is None:
+            return cls.init(root, project=project, clock=clock)
+        return cls.open(root, clock=clock)
+
+    remote = remotes.remote
+    set_remote = remotes.set_remote
+    remove_remote = remotes.remove_remote
+    sync = remotes.sync
     create_bundle = bundles.create
     apply_bundle = bundles.apply
     inspect_bundle = bundles.inspect
@@ -394,6 +443,7 @@ class Mailbox:
                 agent=AgentName(name) if name else None,
                 unread_count=unread,
                 unacked_count=unacked,
+                exchange=exchange(view, remotes.book_of(self.store)),
                 quarantine=tuple((q.path, q.reason) for q in index.quarantined()),
                 uncommitted=edits,
             )

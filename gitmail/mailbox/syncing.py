@@ -1,31 +1,42 @@
 """Sync: fetch, merge, push, a bounded number of times (CAPABILITIES V3)."""
 
+import logging
 import time
 from collections.abc import Callable
 from datetime import datetime
+from pathlib import Path
 from random import Random
 
 from gitmail.errors import (
     CorruptMailboxError,
+    GitmailError,
     InvalidFileError,
+    NotAMailboxError,
     OtherMailboxError,
     RemoteMovedError,
     RemoteRewrittenError,
+    ShallowError,
+    StorageError,
 )
 from gitmail.mailbox.audit import GITMAIL
 from gitmail.mailbox.exchange_values import Exchange, Relation, Synced
-from gitmail.records.charter import parse_charter
+from gitmail.records.charter import Charter, parse_charter
 from gitmail.records.names import CommitId
 from gitmail.records.paths import CHARTER_PATH
+from gitmail.store.fetched import check_complete
 from gitmail.store.history import ahead_and_behind, is_ancestor
-from gitmail.store.remote import NAME, RemoteBook
+from gitmail.store.remote import NAME, Remote, RemoteBook
+from gitmail.store.repository import Repository
 from gitmail.store.store import Step, Store
 from gitmail.store.transport import Transport
 from gitmail.store.view import View
 
+logger = logging.getLogger("gitmail")
+
 ROUNDS = 6
 """How often a push is tried that somebody else is quicker at."""
 _PAUSE_S = 0.05
+_CHANCE = Random()  # noqa: S311 - spreads retries, guards nothing
 
 
 class Sync:
@@ -49,26 +60,29 @@ class Sync:
         self._transport = transport
         self._now = now
         self._push = push
-        self._url = book.needed().shown_url
+        self._remote = book.needed()
         self._fetched = 0
         self._step = Step.NOTHING
         self._notes: list[tuple[str, str]] = []
 
-    def run(self, chance: Random) -> Synced:
+    def run(self) -> Synced:
         """Exchange commits until both have the same, or give up.
 
         Raises:
             RemoteFailedError: It cannot be reached.
             RemoteRewrittenError: Its history was rewritten; nothing was taken from it.
-            OtherMailboxError: It is another mailbox.
+            NotAMailboxError, OtherMailboxError: It is not this mailbox.
+            CorruptMailboxError: What it has is not complete; nothing was taken.
+            ShallowError: A part of the history is missing here.
             PushRefusedError: It does not accept what is pushed; here all is well.
             RemoteMovedError: Others were quicker each time; here all is well.
         """
+        refuse_shallow(self._store.git_dir)
         for rounds in range(1, ROUNDS):
             try:
                 return self._round(rounds)
             except RemoteMovedError:
-                time.sleep(_PAUSE_S * 2**rounds * chance.random())
+                time.sleep(_PAUSE_S * 2**rounds * _CHANCE.random())
         return self._round(ROUNDS)
 
     def _round(self, rounds: int) -> Synced:
@@ -80,7 +94,7 @@ class Sync:
             self._transport.push(tip, theirs)
             theirs = tip
         if theirs:
-            self._book.note(theirs, self._now())
+            self._note(theirs)
         return Synced(
             fetched_count=self._fetched,
             pushed_count=pushed,
@@ -99,9 +113,12 @@ class Sync:
         if self._store.read(lambda view: view.index.knows_commit(there)):
             self._refuse_rewritten(there)
             return there
-        theirs = self._transport.fetch() or there
+        theirs = self._transport.fetch()
+        if theirs is None:
+            return None
+        self._check(theirs)
+        self._book.note_there(theirs)
         self._refuse_rewritten(theirs)
-        self._store.read(lambda view: _refuse_other(view, theirs, self._url))
         self._fetched += _counts(self._store, theirs)[1]
         # Where it comes from is nobody's business who reads the history.
         what = f"{self._fetched} commits from {NAME}"
@@ -110,6 +127,28 @@ class Sync:
         self._notes += [(note.path, note.text) for note in done.notes]
         return theirs
 
+    def _check(self, theirs: CommitId) -> None:
+        """Refuse what is not this mailbox, or not all of it."""
+
+        def check(view: View) -> None:
+            charter = check_fetched(
+                view.repository,
+                theirs,
+                self._remote,
+                view,
+                deeply=not self._transport.is_proving,
+            )
+            if charter.id != view.charter.id:
+                shown = self._remote.shown_url
+                raise OtherMailboxError(shown, view.charter.id, charter.id)
+
+        try:
+            self._store.read(check)
+        except GitmailError:
+            self._transport.keep(None)
+            raise
+        self._transport.keep(theirs)
+
     def _refuse_rewritten(self, theirs: CommitId) -> None:
         """Refuse a remote that no longer has what it had.
 
@@ -117,10 +156,70 @@ class Sync:
             RemoteRewrittenError: Somebody rebased, squashed or forced it.
         """
         seen = self._book.seen()
-        if seen is None or seen.tip == theirs:
+        was = seen.tip if seen else None
+        if was is None or was == theirs:
             return
-        if not self._store.read(lambda v: is_ancestor(v.repository, seen.tip, theirs)):
-            raise RemoteRewrittenError(self._url, seen.tip, theirs)
+
+        def is_rewritten(view: View) -> bool:
+            # A commit that is not even here was never exchanged with this mailbox.
+            repository = view.repository
+            return repository.has(was) and not is_ancestor(repository, was, theirs)
+
+        if self._store.read(is_rewritten):
+            remote = self._remote
+            raise RemoteRewrittenError(remote.shown_url, remote.ref, was, theirs)
+
+    def _note(self, theirs: CommitId) -> None:
+        try:
+            self._book.note(theirs, self._now())
+        except StorageError as error:  # all that matters has been done
+            logger.warning("when the last exchange was is not kept: %s", error)
+
+
+def check_fetched(
+    repository: Repository,
+    theirs: CommitId,
+    remote: Remote,
+    view: View | None,
+    *,
+    deeply: bool,
+) -> Charter:
+    """Check that all of a commit that was fetched is there, and return its charter.
+
+    Args:
+        view: The mailbox here, None where there is none yet.
+        deeply: Whether to look for everything that each commit brought, and not only
+            for all commits and for the files at the last.
+
+    Raises:
+        CorruptMailboxError: Something is missing or damaged.
+        NotAMailboxError: It has no charter that can be read.
+        UnsupportedFormatError: The mailbox was written by a newer gitmail.
+    """
+    shown = remote.shown_url
+    is_known = view.index.knows_commit if view else lambda _: False
+    ours = view.tree if view else None
+    try:
+        check_complete(repository, theirs, is_known, ours, deeply=deeply)
+        tree = repository.commit(theirs).tree
+        blob = repository.lookup(tree, CHARTER_PATH)
+        if blob is None:
+            raise NotAMailboxError(shown, remote.branch)
+        return parse_charter(repository.blob(blob), shown)
+    except InvalidFileError as error:
+        raise NotAMailboxError(shown, remote.branch) from error
+    except CorruptMailboxError as error:  # not the mailbox here
+        raise CorruptMailboxError(str(error.details["what"]), shown) from error
+
+
+def refuse_shallow(git_dir: Path) -> None:
+    """Refuse a repository of which a part of the history is missing.
+
+    Raises:
+        ShallowError: It is shallow.
+    """
+    if (git_dir / "shallow").exists():
+        raise ShallowError(str(git_dir.parent))
 
 
 def exchange(view: View, book: RemoteBook) -> Exchange | None:
@@ -128,9 +227,9 @@ def exchange(view: View, book: RemoteBook) -> Exchange | None:
     remote, seen = book.read(), book.seen()
     if remote is None:
         return None
-    if seen is None:
+    if seen is None or not view.repository.has(seen.there):
         return Exchange(remote=remote, relation=Relation.UNKNOWN)
-    ahead, behind = ahead_and_behind(view.repository, view.tip, seen.tip)
+    ahead, behind = ahead_and_behind(view.repository, view.tip, seen.there)
     relation = {
         (False, False): Relation.SAME,
         (True, False): Relation.AHEAD,
@@ -156,23 +255,3 @@ def _counts(store: Store, theirs: CommitId | None) -> tuple[int, int]:
         return ahead_and_behind(view.repository, view.tip, theirs)
 
     return store.read(count)
-
-
-def _refuse_other(view: View, theirs: CommitId, shown: str) -> None:
-    """Refuse a commit that is none of this mailbox.
-
-    Raises:
-        OtherMailboxError: It is one of another.
-        CorruptMailboxError: It has no charter that can be read.
-    """
-    tree = view.repository.commit(theirs).tree
-    blob = view.repository.lookup(tree, CHARTER_PATH)
-    if blob is None:
-        raise CorruptMailboxError(f"{CHARTER_PATH} is missing", shown)
-    try:
-        charter = parse_charter(view.repository.blob(blob), shown)
-    except InvalidFileError as error:
-        what = f"{CHARTER_PATH}, line {error.line}: {error.reason}"
-        raise CorruptMailboxError(what, shown) from error
-    if charter.id != view.charter.id:
-        raise OtherMailboxError(shown, view.charter.id, charter.id)

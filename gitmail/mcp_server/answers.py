@@ -51,6 +51,8 @@ HINTS = {
     "unknown_recipient": _LIST_ALL,
 }
 """Where the hint of an error names a command, the tool that does it."""
+_TOLD_BY_REMOTES = ("push_refused", "remote_failed")
+"""Errors whose message ends with the reason, in a remote's own words."""
 
 
 def compact(answer: Plain) -> str:
@@ -92,9 +94,11 @@ def rejection(
 def error(problem: GitmailError) -> Plain:
     """Return an error as an object, with a hint that names tools.
 
-    The hint holds no text of others, and the data only within the fence.
+    The message and the hint hold no text of others, and the data only within the fence.
     """
     shown = plain.error(problem)["error"]
+    if problem.code in _TOLD_BY_REMOTES:
+        shown["message"] = shown["message"].removesuffix(f": {shown['reason']}")
     if problem.code in HINTS:
         shown["hint"] = HINTS[problem.code]
     return {"error": fenced_error(shown, _token())}

@@ -16,12 +16,14 @@ _FENCED = frozenset(
 )
 _FENCED_IN = (
     *("messages", "message", "receipts", "agents", "agent", "quarantine", "log"),
-    *("record", "records", "history"),
+    *("record", "records", "history", "notes"),
 )
 # What of an error's data others wrote, by its code.
 _FENCED_OF_ERRORS = {
     "not_found": ("similar",),
+    "push_refused": ("reason",),
     "quarantined": ("path", "reason"),
+    "remote_failed": ("reason",),
     "stale_revision": ("in_force",),
     "too_many_matches": ("sample",),
 }

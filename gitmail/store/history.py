@@ -46,7 +46,10 @@ def ahead_and_behind(
     """Return how many commits only one history has, and only the other."""
     if ours == theirs:
         return 0, 0
-    colors = list(_paint(repository, ours, theirs)[0].values())
+    painting = _Painting(repository, ours, theirs)
+    painting.paint_all()
+    painting.settle()
+    colors = list(painting.colors.values())
     return colors.count(_OURS), colors.count(_THEIRS)
 
 
@@ -55,39 +58,69 @@ def _common(
 ) -> list[CommitId]:
     if ours in theirs:
         return [ours]
-    paint, found = _paint(repository, ours, *theirs)
-    return [each for each in found if not paint[each] & _STALE]
+    painting = _Painting(repository, ours, *theirs)
+    painting.paint_all()
+    return [each for each in painting.found if not painting.colors[each] & _STALE]
 
 
-def _paint(
-    repository: Repository, ours: CommitId, *theirs: CommitId
-) -> tuple[dict[CommitId, int], list[CommitId]]:
-    """Return the colours of the commits that were seen, and which had both first."""
-    paint = {ours: _OURS, **dict.fromkeys(theirs, _THEIRS)}
-    queue = [(-repository.commit(each).time, each) for each in paint]
-    heapq.heapify(queue)
-    queued = {*paint}
-    fresh = len(queue)  # of the queue, how many are not stale
-    found: dict[CommitId, None] = {}
-    while fresh:
-        _, key = heapq.heappop(queue)
-        queued.discard(key)
-        colors = paint[key]
-        fresh -= not colors & _STALE
+class _Painting:
+    """Two histories that are being painted.
+
+    Attributes:
+        colors: Of the commits that were seen.
+        found: Those that got both colours first.
+    """
+
+    def __init__(
+        self, repository: Repository, ours: CommitId, *theirs: CommitId
+    ) -> None:
+        self._repository = repository
+        self.colors = {ours: _OURS, **dict.fromkeys(theirs, _THEIRS)}
+        self.found: dict[CommitId, None] = {}
+        self._times = {each: repository.commit(each).time for each in self.colors}
+        self._queue = [(-time, each) for each, time in self._times.items()]
+        heapq.heapify(self._queue)
+        self._queued = {*self.colors}
+        self._fresh = len(self._queue)  # of the queue, how many are not stale
+
+    def paint_all(self) -> None:
+        """Paint until all that is left has both colours."""
+        while self._fresh:
+            self._step()
+
+    def settle(self) -> None:
+        """Go on until no commit that has one colour would get the other one as well.
+
+        Commits of the same second may have been painted before those on top of them.
+        """
+        one = (time for key, time in self._times.items() if self.colors[key] < _BOTH)
+        oldest = min(one, default=None)
+        while oldest is not None and self._queue and -self._queue[0][0] >= oldest:
+            self._step()
+
+    def _step(self) -> None:
+        _, key = heapq.heappop(self._queue)
+        self._queued.discard(key)
+        colors = self.colors[key]
+        self._fresh -= not colors & _STALE
         if colors & _BOTH == _BOTH:
             if not colors & _STALE:
-                found[key] = None
+                self.found[key] = None
             colors |= _STALE
-        for parent in repository.commit(key).parents:
-            before = paint.get(parent, 0)
-            after = before | colors
-            if after == before:
-                continue
-            paint[parent] = after
-            if parent in queued:
-                fresh -= bool(after & _STALE and not before & _STALE)
-                continue
-            queued.add(parent)
-            fresh += not after & _STALE
-            heapq.heappush(queue, (-repository.commit(parent).time, parent))
-    return paint, list(found)
+        for parent in self._repository.commit(key).parents:
+            self._pass_on(colors, parent)
+
+    def _pass_on(self, colors: int, parent: CommitId) -> None:
+        before = self.colors.get(parent, 0)
+        after = before | colors
+        if after == before:
+            return
+        self.colors[parent] = after
+        if parent in self._queued:
+            self._fresh -= bool(after & _STALE and not before & _STALE)
+            return
+        self._queued.add(parent)
+        self._fresh += not after & _STALE
+        if parent not in self._times:
+            self._times[parent] = self._repository.commit(parent).time
+        heapq.heappush(self._queue, (-self._times[parent], parent))

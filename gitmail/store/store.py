@@ -223,6 +223,25 @@ class Store:
         self._roll_forward(new)
         return Integrated(Step.MERGED, new, tuple(merge.notes))
 
+    @property
+    def git_dir(self) -> Path:
+        """The mailbox's repository."""
+        return self.root / ".git"
+
+    def adopt(self, tip: CommitId) -> None:
+        """Begin a new mailbox with a history that has been fetched into it.
+
+        Raises:
+            CorruptMailboxError: It is no mailbox's, or the repository has one already.
+            UnsupportedFormatError: It is of a newer format.
+        """
+        with self._lock.held(LOCK_TIMEOUT_S), self._mutex:
+            self._view(tip)  # which reads the charter
+            if not self.branch.move(None, tip):
+                what = "it has a branch already"
+                raise CorruptMailboxError(what, str(self.root))
+            self._files.roll_to(tip)
+
     def create(self, files: Mapping[str, File], plan: Plan[None]) -> CommitId:
         """Write the first commit of a new repository, unless it is there."""
         with self._lock.held(LOCK_TIMEOUT_S), self._mutex:

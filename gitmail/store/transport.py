@@ -6,27 +6,49 @@ neither ever forces a branch.
 """
 
 import os
+import signal
 import subprocess
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from gitmail.errors import PushRefusedError, RemoteFailedError, RemoteMovedError
+from gitmail.errors import (
+    DiskFullError,
+    GitmailError,
+    PushRefusedError,
+    ReadOnlyError,
+    RemoteFailedError,
+    RemoteMovedError,
+)
 from gitmail.records.names import CommitId, is_hex
-from gitmail.store.disk import flush_folder, translated
-from gitmail.store.remote import NAME, Remote, hide_secrets
+from gitmail.store.remote import Remote, hide_secrets
 
-_TIMEOUT_S = 600
+TIMEOUT_S = 1800.0
+"""How long a remote may take; what it sends may be a whole mailbox."""
 _LONGEST_REASON = 500
+_FULL = ("No space left on device", "Disk quota exceeded", "File too large")
+_READ_ONLY = ("Read-only file system", "insufficient permission for adding an object")
 _NOT_THERE = ("couldn't find remote ref", "could not find remote ref")
+_SHALLOW = "shallow roots are not allowed to be updated"
 _MOVED = (
     "non-fast-forward",
     "fetch first",
     "stale info",
     "cannot lock ref",
     "failed to update ref",
+    "incorrect old value provided",
+    "reference already exists",
+)
+_SETTINGS = (
+    "core.hooksPath=/dev/null",
+    # One odd object in a remote's history must not stop everybody's mail; whether all
+    # of it can be read is looked at here.
+    "fetch.fsckObjects=false",
+    # Packs, for nobody would ever fold loose objects.
+    "fetch.unpackLimit=1",
+    "http.lowSpeedLimit=1",
+    "http.lowSpeedTime=60",
 )
 
 
@@ -47,13 +69,21 @@ class Transport(Protocol):
     """One remote, as sync uses it.
 
     Every method raises RemoteFailedError where the remote cannot be reached or read.
+
+    Attributes:
+        is_proving: Whether what `fetch` brought is known to be complete.
     """
+
+    is_proving: bool
 
     def tip(self) -> CommitId | None:
         """Return the commit of the branch there, None where there is no branch."""
 
     def fetch(self) -> CommitId | None:
         """Bring the branch's commits here, durably, and return its commit."""
+
+    def keep(self, commit: CommitId | None) -> None:
+        """Point the branch that shows what was fetched at a commit, or drop it."""
 
     def push(self, commit: CommitId, over: CommitId | None) -> None:
         """Make the branch there a commit that stands on what it was.
@@ -66,10 +96,17 @@ class Transport(Protocol):
 
 def open_transport(git_dir: Path, remote: Remote, git: Git | None) -> Transport:
     """Return the transport to a remote."""
-    return _GitTransport(git_dir, remote, git) if git else _Dulwich(git_dir, remote)
+    if git:
+        return _GitTransport(git_dir, remote, git)
+    # Only where git is missing.
+    from gitmail.store.unaided import UnaidedTransport  # noqa: PLC0415 - as said
+
+    return UnaidedTransport(git_dir, remote)
 
 
 class _GitTransport:
+    is_proving = True  # git's fetch looks for all that the branch needs
+
     def __init__(self, git_dir: Path, remote: Remote, git: Git) -> None:
         self._git_dir = git_dir
         self._remote = remote
@@ -82,155 +119,120 @@ class _GitTransport:
         return CommitId(found[0]) if found and is_hex(found[0]) else None
 
     def fetch(self) -> CommitId | None:
-        tracking = f"refs/remotes/{NAME}/{self._remote.branch}"
-        with suppress(_NoBranchError):
+        tracking = self._remote.tracking
+        try:
             self._run(
                 *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head"),
-                *("--no-auto-maintenance", "--", self._remote.url),
-                f"+{self._remote.ref}:{tracking}",
+                *("--no-auto-maintenance", "--no-recurse-submodules"),
+                *("--", self._remote.url, f"+{self._remote.ref}:{tracking}"),
             )
             said = self._run("rev-parse", "--verify", "--quiet", tracking).strip()
-            return CommitId(said)
-        return None
+        except _NoBranchError:
+            return None
+        return CommitId(said)
+
+    def keep(self, commit: CommitId | None) -> None:
+        tracking = self._remote.tracking
+        words = [tracking, commit] if commit else ["-d", tracking]
+        self._run("update-ref", *words)
 
     def push(self, commit: CommitId, over: CommitId | None) -> None:  # noqa: ARG002 - git compares by itself
         self._run(
-            *("push", "--porcelain", "--no-verify", "--", self._remote.url),
-            f"{commit}:{self._remote.ref}",
+            *("push", "--porcelain", "--no-verify", "--no-recurse-submodules"),
+            *("--", self._remote.url, f"{commit}:{self._remote.ref}"),
         )
+        self.keep(commit)
 
     def _run(self, *words: str) -> str:
         command = [self._git.program, f"--git-dir={self._git_dir}"]
-        settings = ("core.hooksPath=/dev/null", "transfer.fsckObjects=true")
-        for setting in settings:
+        for setting in _SETTINGS:
             command += ["-c", setting]
         try:
-            done = subprocess.run(  # noqa: S603 - the program that the settings name
-                [*command, *words],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-                env=dict(self._git.environment),
-                timeout=_TIMEOUT_S,
+            code, said, complaint = _run(
+                [*command, *words], self._git.environment, TIMEOUT_S
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except OSError as error:
             raise RemoteFailedError(self._remote.shown_url, str(error)) from error
-        said = done.stdout.decode("utf-8", "replace")
-        if done.returncode:
-            complaint = done.stderr.decode("utf-8", "replace")
+        except subprocess.TimeoutExpired as error:
+            raise RemoteFailedError(self._remote.shown_url, slow()) from error
+        # Git only warns that it has left out a branch whose history is cut off.
+        if code or (words[0] == "fetch" and _SHALLOW in complaint):
             raise self._problem(words[0], said, complaint)
         return said
 
     def _problem(self, command: str, said: str, complaint: str) -> Exception:
-        where, reason = self._remote.shown_url, _reason(complaint)
-        if command == "fetch" and any(each in complaint for each in _NOT_THERE):
-            return _NoBranchError()
-        if command == "push":
-            refused = [line for line in said.splitlines() if line.startswith("!")]
-            if any(each in line for line in refused for each in _MOVED):
-                return RemoteMovedError(where)
-            if refused:
-                return PushRefusedError(where, reason)
-        return RemoteFailedError(where, reason)
+        where = self._remote.shown_url
+        if command != "push":
+            place = str(self._git_dir)
+            for words, found in (
+                (_NOT_THERE, _NoBranchError()),
+                (_FULL, DiskFullError(place)),
+                (_READ_ONLY, ReadOnlyError(place)),
+            ):
+                if any(each in complaint for each in words):
+                    return found
+        refused = [line for line in said.splitlines() if line.startswith("!")]
+        if command == "push" and refused:
+            short = refused[0].rpartition("\t")[2]
+            told = (line.partition(":") for line in complaint.splitlines())
+            return refusal(
+                where, short, " ".join(rest for who, _, rest in told if who == "remote")
+            )
+        return RemoteFailedError(where, reason_of(complaint))
 
 
 class _NoBranchError(Exception):
     """The remote is there, the branch is not."""
 
 
-class _Dulwich:
-    def __init__(self, git_dir: Path, remote: Remote) -> None:
-        self._git_dir = git_dir
-        self._remote = remote
-        self._ref = remote.ref.encode()
+def refusal(where: str, short: str, told: str = "") -> GitmailError:
+    """Return the error about a push that did not go through.
 
-    def tip(self) -> CommitId | None:
-        with self._translating():
-            client, path = self._client()
-            refs: dict[Any, Any] = dict(client.get_refs(path.encode()).refs)
-        return _commit(refs.get(self._ref))
-
-    def fetch(self) -> CommitId | None:
-        from dulwich.objects import ObjectID  # noqa: PLC0415 - only without git
-        from dulwich.refs import Ref  # noqa: PLC0415 - as above
-        from dulwich.repo import Repo  # noqa: PLC0415 - as above
-
-        packs = self._git_dir / "objects" / "pack"
-        before = {*os.listdir(packs)}
-        with self._translating(), Repo(str(self._git_dir.parent)) as repository:
-            client, path = self._client()
-            found = client.fetch(path.encode(), repository, self._wants)
-            tip = _commit(dict(found.refs).get(self._ref))
-            if tip:
-                tracking = f"refs/remotes/{NAME}/{self._remote.branch}"
-                repository.refs[Ref(tracking.encode())] = ObjectID(tip.encode())
-        _flush(packs, {*os.listdir(packs)} - before)
-        return tip
-
-    def push(self, commit: CommitId, over: CommitId | None) -> None:
-        from dulwich.repo import Repo  # noqa: PLC0415 - only where git is missing
-
-        where = self._remote.shown_url
-
-        def update(refs: dict[Any, Any]) -> dict[Any, Any]:
-            if _commit(refs.get(self._ref)) != over:
-                raise RemoteMovedError(where)
-            return {self._ref: commit.encode()}
-
-        with self._translating(), Repo(str(self._git_dir.parent)) as repository:
-            client, path = self._client()
-            done = client.send_pack(
-                path.encode(), update, repository.object_store.generate_pack_data
-            )
-        reason = (done.ref_status or {}).get(self._ref)
-        if reason and any(each in str(reason) for each in _MOVED):
-            raise RemoteMovedError(where)
-        if reason:
-            raise PushRefusedError(where, _reason(str(reason)))
-
-    def _wants(self, refs: dict[Any, Any], _depth: int | None = None) -> list[Any]:
-        return [refs[self._ref]] if self._ref in refs else []
-
-    def _client(self) -> tuple[Any, str]:
-        from dulwich.client import get_transport_and_path  # noqa: PLC0415 - as above
-
-        return get_transport_and_path(self._remote.url, quiet=True)
-
-    def _translating(self) -> "_Translating":
-        return _Translating(self._remote.shown_url)
+    Args:
+        short: What git says of the branch.
+        told: What the remote says besides.
+    """
+    if any(each in short for each in _MOVED):
+        return RemoteMovedError(where)
+    return PushRefusedError(where, reason_of(f"{short} {told}"))
 
 
-class _Translating:
-    """Turns what dulwich and its libraries raise into one error."""
-
-    def __init__(self, where: str) -> None:
-        self._where = where
-
-    def __enter__(self) -> None:
-        """Begin."""
-
-    def __exit__(self, kind: object, error: BaseException | None, _: object) -> None:
-        """Translate, unless the error is ours."""
-        from gitmail.errors import GitmailError  # noqa: PLC0415
-
-        if isinstance(error, Exception) and not isinstance(error, GitmailError):
-            raise RemoteFailedError(self._where, _reason(repr(error))) from error
+def reason_of(text: str) -> str:
+    """Return what a remote or a program said, in one line and without secrets."""
+    words = " ".join(hide_secrets(text).split())
+    return words[:_LONGEST_REASON] or "it gave no reason"
 
 
-def _flush(packs: Path, names: Iterable[str]) -> None:
-    """Flush what dulwich has received, which it does not do itself."""
-    with translated(packs):
-        for name in names:
-            with (packs / name).open("rb") as stream:
-                os.fsync(stream.fileno())
-        flush_folder(packs)
+def slow() -> str:
+    """Return the reason that a remote took too long."""
+    return f"it did not finish within {TIMEOUT_S:g} s"
 
 
-def _commit(value: bytes | None) -> CommitId | None:
-    text = value.decode("ascii", "replace") if value else ""
-    return CommitId(text) if is_hex(text) else None
+def _run(
+    command: list[str], environment: Mapping[str, str], timeout_s: float
+) -> tuple[int, str, str]:
+    """Run a program that can ask nobody, and end all that it started with it."""
+    process = subprocess.Popen(  # noqa: S603 - the program that the settings name
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=dict(environment),
+        start_new_session=True,  # with no terminal on which ssh could ask
+        creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+    with process:
+        try:
+            said, complaint = process.communicate(timeout=timeout_s)
+        except BaseException:
+            _kill(process)
+            raise
+    code = process.returncode
+    return code, said.decode("utf-8", "replace"), complaint.decode("utf-8", "replace")
 
 
-def _reason(text: str) -> str:
-    lines = [line.strip() for line in hide_secrets(text).splitlines() if line.strip()]
-    return " ".join(lines)[:_LONGEST_REASON] or "it gave no reason"
+def _kill(process: "subprocess.Popen[bytes]") -> None:
+    if os.name == "nt":
+        process.kill()
+    else:
+        os.killpg(process.pid, signal.SIGKILL)

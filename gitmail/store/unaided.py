@@ -1,0 +1,256 @@
+"""Carrying commits without an installed git, by dulwich alone."""
+
+import errno
+import os
+import subprocess
+import threading
+from collections.abc import Callable, Iterable
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dulwich.client import LocalGitClient, get_transport_and_path
+from dulwich.file import FileLocked
+from dulwich.objects import ZERO_SHA, ObjectID
+from dulwich.refs import Ref
+from dulwich.repo import Repo
+
+from gitmail.errors import (
+    GitmailError,
+    PushRefusedError,
+    RefLockedError,
+    RemoteFailedError,
+    RemoteMovedError,
+)
+from gitmail.records.names import CommitId, is_hex
+from gitmail.store import transport
+from gitmail.store.disk import flush_folder, translated, translation
+from gitmail.store.remote import Remote
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+T = TypeVar("T")
+_SSH = "ssh -o BatchMode=yes"
+_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
+_HOOKS = ("pre-receive", "update")
+
+
+class UnaidedTransport:
+    """A remote that dulwich speaks to, or a folder in which it reads and writes.
+
+    Args:
+        git_dir: The mailbox's repository.
+    """
+
+    is_proving = False
+
+    def __init__(self, git_dir: Path, remote: Remote) -> None:
+        self._git_dir = git_dir
+        self._remote = remote
+        self._ref = Ref(remote.ref.encode())
+
+    def tip(self) -> CommitId | None:
+        """Return the commit of the branch there, None where there is no branch."""
+
+        def ask() -> CommitId | None:
+            client, path = self._client()
+            found = client.get_refs(path.encode(), ref_prefix=[self._ref])
+            refs: dict[Any, Any] = dict(found.refs)
+            return _commit(refs.get(self._ref))
+
+        return self._bounded(ask)
+
+    def fetch(self) -> CommitId | None:
+        """Bring the branch's commits here, durably, and return its commit."""
+        try:
+            return self._bounded(self._fetch)
+        except RemoteFailedError as error:
+            cause = error.__cause__
+            if isinstance(cause, OSError) and cause.errno in _OF_THE_DISK:
+                raise translation(cause, self._git_dir) from cause
+            raise
+
+    def keep(self, commit: CommitId | None) -> None:
+        """Point the branch that shows what was fetched at a commit, or drop it."""
+        name = Ref(self._remote.tracking.encode())
+        with translated(self._git_dir), Repo(str(self._git_dir.parent)) as repository:
+            try:
+                if commit is None:
+                    repository.refs.remove_if_equals(name, None)
+                else:
+                    repository.refs[name] = ObjectID(commit.encode())
+            except FileLocked as error:  # by somebody's own fetch
+                lock = self._git_dir / f"{self._remote.tracking}.lock"
+                raise RefLockedError(str(lock)) from error
+
+    def push(self, commit: CommitId, over: CommitId | None) -> None:
+        """Make the branch there a commit that stands on what it was.
+
+        Raises:
+            RemoteMovedError: Somebody else moved it meanwhile.
+            PushRefusedError: The remote does not accept it, and says why.
+        """
+        folder = self._remote.folder
+        if folder is None:
+            self._bounded(lambda: self._push(commit, over))
+        else:
+            self._bounded(lambda: self._push_to(folder, commit, over))
+        self.keep(commit)
+
+    def _fetch(self) -> CommitId | None:
+        packs = self._git_dir / "objects" / "pack"
+        before = {*os.listdir(packs)}
+        with Repo(str(self._git_dir.parent)) as repository:
+            client, path = self._client()
+            found = client.fetch(
+                path.encode(), repository, self._wants, ref_prefix=[self._ref]
+            )
+        _flush(packs, {*os.listdir(packs)} - before)
+        return _commit(dict(found.refs).get(self._ref))
+
+    def _push(self, commit: CommitId, over: CommitId | None) -> None:
+        where = self._remote.shown_url
+        told: list[bytes] = []
+
+        def update(refs: dict[Any, Any]) -> dict[Any, Any]:
+            if _commit(refs.get(self._ref)) != over:
+                raise RemoteMovedError(where)
+            return {self._ref: commit.encode()}
+
+        with Repo(str(self._git_dir.parent)) as repository:
+            client, path = self._client()
+            done = client.send_pack(
+                path.encode(),
+                update,
+                repository.object_store.generate_pack_data,
+                progress=told.append,
+            )
+        problem = (done.ref_status or {}).get(self._ref)
+        if problem:
+            said = b"".join(told).decode("utf-8", "replace")
+            raise transport.refusal(where, str(problem), said)
+
+    def _push_to(self, folder: Path, commit: CommitId, over: CommitId | None) -> None:
+        """Push to a folder, with the checks that git's own receiving end makes."""
+        where = self._remote.shown_url
+        old, new = ((each or ZERO_SHA.decode()).encode() for each in (over, commit))
+        with (
+            Repo(str(folder)) as target,
+            Repo(str(self._git_dir.parent)) as repository,
+        ):
+            refs = target.get_refs()
+            if _commit(refs.get(self._ref)) != over:
+                raise RemoteMovedError(where)
+            is_bare = target.get_config().get_boolean(
+                (b"core",), b"bare", default=False
+            )
+            if not is_bare and target.refs.get_symrefs().get(Ref(b"HEAD")) == self._ref:
+                raise PushRefusedError(where, "branch is currently checked out")
+            packs = Path(target.object_store.path) / "pack"
+            before = {*os.listdir(packs)}
+            target.object_store.add_pack_data(
+                *repository.object_store.generate_pack_data(
+                    {*refs.values()} - {ZERO_SHA}, {ObjectID(new)}
+                )
+            )
+            _flush(packs, {*os.listdir(packs)} - before)
+            self._ask_hooks(Path(target.controldir()), old.decode(), commit)
+            try:
+                is_done = target.refs.set_if_equals(
+                    self._ref, ObjectID(old), ObjectID(new)
+                )
+            except FileLocked:
+                is_done = False
+        if not is_done:
+            raise RemoteMovedError(where)
+
+    def _ask_hooks(self, git_dir: Path, old: str, new: CommitId) -> None:
+        """Run what the folder has to say whether it accepts a push, as git does."""
+        words = [self._remote.ref, old, new]
+        given = f"{old} {new} {self._remote.ref}\n"
+        for name in _HOOKS:
+            hook = git_dir / "hooks" / name
+            if not os.access(hook, os.X_OK):
+                continue
+            done = subprocess.run(  # noqa: S603 - the hook of the repository that is pushed to
+                [str(hook), *(words if name == "update" else [])],
+                input=given.encode() if name == "pre-receive" else b"",
+                capture_output=True,
+                check=False,
+                cwd=git_dir,
+                env=_environment(git_dir),
+            )
+            if done.returncode:
+                said = (done.stdout + done.stderr).decode("utf-8", "replace")
+                where = self._remote.shown_url
+                raise transport.refusal(where, f"({name} hook declined)", said)
+
+    def _wants(self, refs: dict[Any, Any], _depth: int | None = None) -> list[Any]:
+        return [refs[self._ref]] if self._ref in refs else []
+
+    def _client(self) -> tuple[Any, str]:
+        folder = self._remote.folder
+        if folder is not None:  # a colon in a path would be taken for a host
+            return LocalGitClient(quiet=True), str(folder)
+        return get_transport_and_path(self._remote.url, quiet=True, ssh_command=_SSH)
+
+    def _bounded(self, act: Callable[[], T]) -> T:
+        """Return what a function returns, unless the remote takes too long.
+
+        Nothing can end the function then; it goes on until its connection breaks.
+
+        Raises:
+            RemoteFailedError: It did, or something failed.
+        """
+        where = self._remote.shown_url
+        results: list[T] = []
+        errors: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                with _translated(where):
+                    results.append(act())
+            except BaseException as error:  # noqa: BLE001 - raised again below
+                errors.append(error)
+
+        thread = threading.Thread(target=run, name="gitmail-remote", daemon=True)
+        thread.start()
+        thread.join(transport.TIMEOUT_S)
+        if errors:
+            raise errors[0]
+        if not results:
+            raise RemoteFailedError(where, transport.slow())
+        return results[0]
+
+
+@contextmanager
+def _translated(where: str) -> "Iterator[None]":
+    """Turn what dulwich and its libraries raise into one error."""
+    try:
+        yield
+    except GitmailError:
+        raise
+    except Exception as error:
+        reason = transport.reason_of(f"{type(error).__name__}: {error}")
+        raise RemoteFailedError(where, reason) from error
+
+
+def _environment(git_dir: Path) -> dict[str, str]:
+    inherited = os.environ  # noqa: TID251 - a hook of others is run as git runs it
+    kept = {k: v for k, v in inherited.items() if not k.startswith("GIT_")}
+    return kept | {"GIT_DIR": str(git_dir)}
+
+
+def _flush(packs: Path, names: Iterable[str]) -> None:
+    """Flush what dulwich has written, which it does not do itself."""
+    with translated(packs):
+        for name in names:
+            with suppress(FileNotFoundError), (packs / name).open("rb") as stream:
+                os.fsync(stream.fileno())  # what is gone was another's draft
+        flush_folder(packs)
+
+
+def _commit(value: bytes | None) -> CommitId | None:
+    text = value.decode("ascii", "replace") if value else ""
+    return CommitId(text) if is_hex(text) else None
