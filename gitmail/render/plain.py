@@ -328,6 +328,11 @@ def recollections(value: Recollections) -> Plain:
         "more": value.has_more,
     }
     note = MEMORY_GRANTS_NOTHING if value.records else "Nothing in memory fits."
+    if value.quarantined_count:
+        plain["quarantined"] = value.quarantined_count
+        note += (
+            " Files that cannot be read are left out; the mailbox's status names them."
+        )
     return plain | {"note": note}
 
 
@@ -396,7 +401,10 @@ def _revision(value: Revision) -> Plain:
     )
     if value.shown is None:
         return about | {"status": "unreadable" if value.revision else "removed"}
-    return recollection(value.shown) | about
+    shown = recollection(value.shown)
+    if not value.is_current and shown["status"] == "active":
+        shown["status"] = "superseded"
+    return shown | about
 
 
 def time(moment: datetime | None) -> str | None:
