@@ -95,8 +95,11 @@ class InvalidArgumentError(InvalidInputError):
     def __init__(
         self, argument: str, value: object, accepted: str, hint: str | None = None
     ) -> None:
+        is_plain = value is None or isinstance(value, bool)
+        said = "" if is_plain else f" {quoted(value)}"
+        problem = "is missing" if value is None else "is not accepted"
         super().__init__(
-            f"{argument} {quoted(value)} is not accepted: {accepted}",
+            f"{argument}{said} {problem}: {accepted}",
             hint,
             argument=argument,
             value=_shorten(value),
@@ -391,11 +394,13 @@ class MemoryNotFoundError(RecordNotFoundError):
         was_there: bool = False,
     ) -> None:
         # The message holds no text of others, for it is shown to models as it is.
-        more = " any more; memory history tells what became of it" if was_there else ""
         near = f"Near are: {', '.join(map(quoted, similar))}. " if similar else ""
+        hint = f"{near}Look with: gitmail memory list, or gitmail memory search WORDS"
+        if was_there:
+            hint = "See: gitmail memory history; bring it back: gitmail memory restore"
         super().__init__(
-            f"There is no {what} {quoted(name)}{more}",
-            f"{near}Look with: gitmail memory list, or memory search WORDS --retired",
+            f"There is no {what} {quoted(name)}{' any more' if was_there else ''}",
+            hint,
             what=what,
             name=_shorten(name),
             similar=[_shorten(each) for each in similar],
@@ -484,7 +489,7 @@ class TooManyMatchesError(ConflictError):
         """Take revision and value of some of the notes."""
         super().__init__(
             f"Nothing was forgotten, for {count} notes fit, more than {limit}",
-            "Say more exactly which, or pass confirm to forget all of them",
+            "Say more exactly which, or confirm (--confirm) to forget all of them",
             count=count,
             limit=limit,
             sample=[dict(each) for each in sample],
@@ -498,7 +503,7 @@ class QuarantinedError(ConflictError):
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(
-            f"{path} cannot be read, and so it is not replaced",
+            f"{path} cannot be read, and nothing is put in its place",
             "See why with: gitmail status; put it right in a clone and push that",
             path=path,
             reason=_shorten(reason, 200),

@@ -10,6 +10,7 @@ import pytest
 from gitmail import Agent, Mailbox
 from gitmail.errors import InvalidArgumentError, InvalidNameError, MemoryNotFoundError
 from gitmail.mailbox.memory_values import Revision
+from gitmail.render import plain
 from tests.helpers import START, SettableClock, git
 from tests.mailboxes import (
     by_hand,
@@ -474,3 +475,20 @@ def test_the_history_is_that_of_git_log(mailbox: Mailbox, builder: Agent) -> Non
     assert [each.commit for each in history.revisions] == file_log(mailbox, OWNER)
     for number in range(5):
         assert f"\n+value {number}\n" in shown
+
+
+def test_an_earlier_version_is_not_called_active(builder: Agent) -> None:
+    """Only what is in force is; the rest is superseded, retired or removed."""
+    memory = builder.memory
+    for value in ("1", "2", "1"):
+        memory.set("world", "python", "latest", value)
+    memory.forget("world", "python")
+    memory.restore("world", "python", "latest")
+
+    shown = plain.history(memory.history("world", "python", "latest"))["history"]
+
+    assert [each["status"] for each in shown] == [
+        "active",
+        "retired",
+        *["superseded"] * 3,
+    ]

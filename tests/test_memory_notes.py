@@ -15,6 +15,7 @@ from gitmail.errors import (
     InvalidTextError,
     MemoryNotFoundError,
 )
+from gitmail.mailbox import folders
 from gitmail.mailbox.memory_values import Outcome
 from tests.helpers import START, SettableClock, blob_id, files_in_tip, git
 from tests.mailboxes import edit, refused, reopened, still, tip, values
@@ -385,3 +386,38 @@ def test_a_person_may_write_a_note_by_hand(
     assert builder.memory.restore("note", note).record.id == note
     assert git(mailbox.path, "show", f"gitmail:{path}") == text
     assert builder.memory.supersede(note, "by an agent").record.set_by == "builder"
+
+
+def test_a_day_that_is_full_goes_on_in_another_folder(
+    mailbox: Mailbox, builder: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every commit writes the folder's tree again; the notes stay where they are."""
+    monkeypatch.setattr(folders, "FOLDER_LIMIT", 3)
+    notes = [builder.memory.add(f"Note {n}.").record.id for n in range(8)]
+
+    paths = {p for p in files_in_tip(mailbox.path) if p.startswith("memory/notes/")}
+    assert sorted(path.split("/")[3] for path in paths) == [
+        *["30"] * 3,
+        *["30.001"] * 3,
+        *["30.002"] * 2,
+    ]
+    builder.memory.supersede(notes[0], "Another.")
+    builder.memory.forget("note", notes[7])
+    builder.memory.restore("note", notes[7])
+    builder.memory.restore("note", notes[0])
+    assert paths < {*files_in_tip(mailbox.path)}
+    assert mailbox.status().quarantine == ()
+
+
+def test_a_note_that_is_gone_is_not_one_that_never_was(
+    mailbox: Mailbox, builder: Agent
+) -> None:
+    """The error says that there was one, and what to do."""
+    note = builder.memory.add("Once.").record.id
+    builder.memory.supersede(note, "Now.")
+
+    for act in (builder.memory.get_entity, builder.memory.forget):
+        problem = refused(mailbox, act, "note", note[:10])
+        assert isinstance(problem, MemoryNotFoundError)
+        assert problem.details["was_there"] is True
+        assert "restore" in str(problem.hint)

@@ -421,3 +421,19 @@ def test_a_slot_that_never_made_sense_cannot_be_restored(
         (None, None),
         (None, None),
     ]
+
+
+def test_restoring_what_is_in_force_already_writes_nothing(
+    mailbox: Mailbox, builder: Agent
+) -> None:
+    """Also where it came into force again since: a retry makes no second commit."""
+    memory = builder.memory
+    first = memory.set("fact", "parser", "owner", "1").record.id
+    memory.set("fact", "parser", "owner", "2")
+    memory.restore("fact", "parser", "owner", revision=first)
+    before = tip(mailbox)
+
+    again = memory.restore("fact", "parser", "owner", revision=first)
+
+    assert again.outcome == "confirmed"
+    assert tip(mailbox) == before

@@ -1009,3 +1009,45 @@ def test_a_persons_file_where_a_folder_must_be_is_not_replaced(
     assert problem.details["path"] == path
     assert (mailbox.path / path).is_dir() is False
     assert [each[0] for each in mailbox.status().quarantine] == [path]
+
+
+def test_of_two_who_expect_the_same_one_wins_even_with_the_same_value(
+    mailbox: Mailbox, builder: Agent, reviewer: Agent
+) -> None:
+    """Who takes a lock, or counts, must know that it was another who did (Y3)."""
+    first = builder.memory.set("fact", "lock", "owner", "free").record.id
+    taken = builder.memory.set("fact", "lock", "owner", "taken", expected=first)
+
+    for expected in (first, "none"):
+        problem = refused(
+            mailbox,
+            reviewer.memory.set,
+            *("fact", "lock", "owner", "taken"),
+            expected=expected,
+        )
+        assert isinstance(problem, StaleRevisionError)
+    again = builder.memory.set("fact", "lock", "owner", "taken", expected=first)
+
+    assert again.outcome is Outcome.CONFIRMED  # a retry, of which the answer was lost
+    assert again.record == taken.record
+    known = reviewer.memory.set(
+        "fact", "lock", "owner", "taken", expected=taken.record.id
+    )
+    assert known.outcome is Outcome.CONFIRMED
+
+
+def test_what_can_be_read_of_an_entity_is_answered_beside_what_cannot(
+    mailbox: Mailbox, builder: Agent, tmp_path: Path
+) -> None:
+    """Nothing is left out silently."""
+    builder.memory.set("fact", "parser", "owner", "builder")
+    builder.memory.set("fact", "parser", "home", "here")
+    edit(mailbox.path, tmp_path / "one", {OWNER: "nonsense"})
+
+    found = builder.memory.get_entity("fact", "parser")
+
+    assert values(found) == ["here"]
+    assert found.quarantined_count == 1
+    builder.memory.forget("fact", "parser", "home")
+    with pytest.raises(QuarantinedError):
+        builder.memory.get_entity("fact", "parser")

@@ -10,7 +10,7 @@ def add_parser(commands: Commands) -> None:
     log = commands.add("log", run_log, "list who did what, newest first")
     log.add_argument("--agent", metavar="A", dest="actor", help="by this agent")
     log.add_argument(
-        "--op", metavar="OP", help="such as send, reply, ack, read, register or retire"
+        "--op", metavar="OP", help="such as send, ack, register or memory-set"
     )
     log.add_argument("--path", metavar="P", help="that changed this file or folder")
     log.add_argument(

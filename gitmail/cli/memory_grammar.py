@@ -55,13 +55,13 @@ def _add_writing(own: Commands) -> None:
         "--confidence",
         type=fraction("--confidence"),
         metavar="C",
-        help="how sure you are, from 0 to 1",
+        help="how sure you are, from 0 to 1, kept to 3 decimals",
     )
     _add_tags(put, "a label, may be repeated; without any the old ones stay")
     put.add_argument(
         "--expected",
         metavar="REV",
-        help="the revision that must be in force, or none, else nothing is written",
+        help="the revision that must be in force, or none where nothing must be",
     )
     put.add_argument(
         "--ack", action="store_true", help="acknowledge the message that is the source"

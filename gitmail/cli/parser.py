@@ -20,6 +20,7 @@ N = TypeVar("N")
 _UNKNOWN_OPTION = re.compile(r"-(?!\d+$|\d*\.\d+$)[^ ]+")
 
 _WHOLE = re.compile(r"-?[0-9]{1,9}")
+_FRACTION = re.compile(r"[0-9](\.[0-9]{1,99})?")
 _DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 _DESCRIPTION = """\
@@ -75,7 +76,7 @@ def fraction(option: str) -> Callable[[str], float]:
     """Return what reads an option's part of one, with the range in its error."""
 
     def read(text: str) -> float:
-        if _DECIMAL.fullmatch(text) and float(text) <= 1:
+        if _FRACTION.fullmatch(text) and float(text) <= 1:
             return float(text)
         raise InvalidArgumentError(option, text, "a number from 0 to 1")
 

@@ -10,6 +10,7 @@ from gitmail.errors import (
     AmbiguousIdError,
     InvalidArgumentError,
     MemoryNotFoundError,
+    QuarantinedError,
     TooManyMatchesError,
 )
 from gitmail.mailbox.checks import choice
@@ -24,8 +25,9 @@ from gitmail.mailbox.slots import (
     find_past_note,
     in_force,
     no_such_slot,
+    path_of,
+    quarantined_slots,
     refuse_quarantined,
-    refuse_quarantined_slots,
     slot_at,
     spelling,
     time_after,
@@ -134,8 +136,8 @@ def plan_forgetting_notes(
         shown = [Recollection.start(each) for each in gone[:_SAMPLE]]
         sample = [{"revision": s.record.id, "value": s.text} for s in shown]
         raise TooManyMatchesError(len(gone), CONFIRM_FROM, sample)
-    what = path_name(memory_path(gone[0])) if len(gone) == 1 else f"{len(gone)} notes"
-    files: dict[str, File | None] = {memory_path(each): None for each in gone}
+    what = path_name(path_of(view, gone[0])) if len(gone) == 1 else f"{len(gone)} notes"
+    files: dict[str, File | None] = {path_of(view, each): None for each in gone}
     return _forget(view, caller, gone, files, what, reason, now, dry_run=dry_run)
 
 
@@ -153,7 +155,8 @@ def plan_forgetting_slots(
     """Plan to remove facts, or to retire world facts or lessons (Y5, Y6)."""
     known_member(view, caller)
     if attribute is None:
-        refuse_quarantined_slots(view, scope, entity)
+        for path, why in quarantined_slots(view, scope, entity):
+            raise QuarantinedError(path, why)
         standing = entity_records(view, scope, entity)
     else:
         found = slot_at(view, SlotName(scope, entity, attribute))
@@ -166,7 +169,7 @@ def plan_forgetting_slots(
         files[memory_path(record)] = (
             None if scope is Scope.FACT else _retired(record, caller, reason, now)
         )
-    what = path_name(memory_path(gone[0]))
+    what = path_name(path_of(view, gone[0]))
     what = what if attribute is not None else what.rpartition("/")[0]
     operation = "memory-forget" if scope is Scope.FACT else "memory-retire"
     plan = _forget(view, caller, gone, files, what, reason, now, dry_run=dry_run)
@@ -190,7 +193,7 @@ def plan_restoring_slot(
         raise AlreadyInForceError(str(name), current.id, hint)
     wanted = standing if revision is None else None
     wanted = wanted or _earlier(view, name, revision)
-    if current and current.id == wanted.id:
+    if current and _is_like(current, wanted):
         return Plan(result=Stored(outcome=Outcome.CONFIRMED, record=current))
     entity, attribute = spelling(view, name) if standing else (None, None)
     record = replace(
@@ -274,6 +277,13 @@ def _forget(
         subject=_because(what, reason),
         moment=now,
     )
+
+
+def _is_like(current: MemoryRecord, wanted: MemoryRecord) -> bool:
+    """Tell whether restoring a version would only say again what is in force."""
+    keys = ("value", "source", "confidence", "tags")
+    is_same = all(getattr(current, key) == getattr(wanted, key) for key in keys)
+    return is_same and not current.contested
 
 
 def _retired(

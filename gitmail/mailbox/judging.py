@@ -302,7 +302,7 @@ class Judge:
         """Tell whether what stood at a path was a record that has its place there."""
         if place.family is Family.MEMORY:
             record = self._past.record(old)
-            return record is not None and memory_path(record) == path
+            return record is not None and memory_path(record, place.part) == path
         right = self._parsed(old, lambda data: rules.right_path(data, place))
         return right in (path, "")
 

@@ -1,6 +1,6 @@
 """What an agent does with memory: a verb for each command."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -20,6 +20,7 @@ from gitmail.records.keys import check_name
 from gitmail.records.memory import SLOT_SCOPES, Scope
 from gitmail.records.names import AgentName
 from gitmail.records.text import check_string
+from gitmail.store.view import Plan, View
 
 if TYPE_CHECKING:
     from gitmail.mailbox.mailbox import Mailbox
@@ -292,7 +293,7 @@ class Memory:
         )
         only_shows, is_sure = flag("dry_run", dry_run), flag("confirm", confirm)
         now = self._mailbox.now()
-        update = self._mailbox.store.update
+        update = self._mailbox.store.update if not only_shows else self._only_read
         if found is Scope.NOTE:
             _refuse_attribute(attribute)
             if entity is not None and not filters.is_empty:
@@ -362,6 +363,11 @@ class Memory:
             )
         )
         return replace(stored, commit=commit)
+
+    def _only_read(
+        self, build: Callable[[View], Plan[Forgotten]]
+    ) -> tuple[Forgotten, None]:
+        return self._mailbox.store.read(build).result, None
 
     def _recall(self, **said: object) -> Recollections:
         now = self._mailbox.now()

@@ -52,10 +52,15 @@ class Recollection:
 
 @dataclass(frozen=True, kw_only=True)
 class Recollections:
-    """Records of memory, and whether there are more."""
+    """Records of memory, and whether there are more.
+
+    Attributes:
+        quarantined_count: Files that were asked for as well, and cannot be read.
+    """
 
     records: tuple[Recollection, ...]
     has_more: bool = False
+    quarantined_count: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +100,7 @@ class Revision:
         operation: Such as memory-set; None for a commit that gitmail did not write.
         reason: Why; for a commit of a person's, its subject.
         revision: The blob id, None where the file was removed.
+        is_current: Whether it is what stands there now.
         superseded_by: The note that took the place of one that was removed.
         shown: The record, None where there is none, or none that can be read.
     """
@@ -106,6 +112,7 @@ class Revision:
     path: str
     reason: str = ""
     revision: str | None = None
+    is_current: bool = False
     superseded_by: str | None = None
     shown: Recollection | None = None
 

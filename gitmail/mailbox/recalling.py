@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from gitmail.errors import MemoryNotFoundError
+from gitmail.errors import MemoryNotFoundError, QuarantinedError
 from gitmail.mailbox.checks import choice, flag, texts
 from gitmail.mailbox.lookup import known_member
 from gitmail.mailbox.memory_values import (
@@ -25,6 +25,7 @@ from gitmail.mailbox.slots import (
     in_force,
     marks,
     no_such_slot,
+    quarantined_slots,
     slot_at,
     version,
 )
@@ -116,9 +117,13 @@ def get_entity(
     """
     known_member(view, caller)
     records = [r for r in entity_records(view, scope, entity) if not r.is_retired]
+    damaged = quarantined_slots(view, scope, entity)
+    if not records and damaged:
+        raise QuarantinedError(*damaged[0])
     if not records:
         raise no_such_slot(view, scope, entity)
-    return Recollections(records=tuple(_within_budget(records)))
+    shown = tuple(_within_budget(records))
+    return Recollections(records=shown, quarantined_count=len(damaged))
 
 
 def get_note(view: View, caller: AgentName, note: str) -> Recollections:
@@ -267,8 +272,12 @@ def _revisions(
 def _history(view: View, rows: Sequence[_Row], limit: int) -> History:
     revisions = []
     room = PAGE_BUDGET_BYTES
+    current = _current(view, {row[3] for row in rows})
     for row in rows[:limit]:
         revision = _revision(view, row)
+        if row[2] and row[2] == current.get(row[3]):
+            current.pop(row[3])  # an earlier version may have been the same
+            revision = replace(revision, is_current=True)
         shown = revision.shown
         if shown and len(shown.text.encode()) > room:
             shown = Recollection.start(shown.record)
@@ -276,6 +285,16 @@ def _history(view: View, rows: Sequence[_Row], limit: int) -> History:
         room -= len(shown.text.encode()) if shown else 0
         revisions.append(revision)
     return History(revisions=tuple(revisions), has_more=len(rows) > limit)
+
+
+def _current(view: View, paths: set[str]) -> dict[str, bytes]:
+    """Return path to blob of what stands at some paths now."""
+    rows = view.index.execute(
+        "SELECT name.text, m.id FROM name JOIN memory m ON m.path = name.n"
+        f" WHERE name.text IN ({marks(list(paths))})",
+        list(paths),
+    )
+    return dict(rows.fetchall())
 
 
 def _revision(view: View, row: _Row) -> Revision:

@@ -12,6 +12,7 @@ from gitmail.errors import (
 )
 from gitmail.mailbox.acknowledging import is_blocked, receipts_for
 from gitmail.mailbox.checks import flag, fraction, texts
+from gitmail.mailbox.folders import Folders
 from gitmail.mailbox.lookup import Found, find, known_member
 from gitmail.mailbox.memory_values import Outcome, Stored
 from gitmail.mailbox.sending import revived
@@ -20,6 +21,8 @@ from gitmail.mailbox.slots import (
     find_note,
     find_note_by_text,
     in_force,
+    is_noted,
+    path_of,
     slot_at,
     spelling,
     time_after,
@@ -35,7 +38,13 @@ from gitmail.records.memory import (
 )
 from gitmail.records.message import check_body
 from gitmail.records.names import SHORTEST_PREFIX, AgentName, is_hex
-from gitmail.records.paths import MEMORY, memory_path, stage_path
+from gitmail.records.paths import (
+    MEMORY,
+    NOTES,
+    day_folder,
+    memory_path,
+    stage_path,
+)
 from gitmail.records.receipt import Stage
 from gitmail.records.text import check_line, preview
 from gitmail.records.times import format_time
@@ -110,8 +119,8 @@ def plan_add(
     view: View, caller: AgentName, text: str, said: Said, now: datetime
 ) -> Plan[Stored]:
     """Plan to write a note (CAPABILITIES Y1)."""
-    note = _note(view, caller, text, said, now)
-    return _write(view, caller, note, Outcome.INSERTED, "memory-add", now)
+    note, path = _note(view, caller, text, said, now)
+    return _write(view, caller, note, path, Outcome.INSERTED, "memory-add", now)
 
 
 def plan_supersede(
@@ -131,9 +140,10 @@ def plan_supersede(
     known_member(view, caller)
     gone = find_note_by_text(view, old) if by_text else find_note(view, old)
     said = Said(tags=gone.tags, episode=gone.episode)
-    note = _note(view, caller, text, said, now, supersedes=gone.id)
-    plan = _write(view, caller, note, Outcome.SUPERSEDED, "memory-supersede", now)
-    return replace(plan, files={**plan.files, memory_path(gone): None})
+    note, path = _note(view, caller, text, said, now, supersedes=gone.id)
+    outcome = Outcome.SUPERSEDED
+    plan = _write(view, caller, note, path, outcome, "memory-supersede", now)
+    return replace(plan, files={**plan.files, path_of(view, gone): None})
 
 
 def plan_set(
@@ -152,10 +162,12 @@ def plan_set(
     acked = cited.id if cited and receipt and receipt.files else None
     standing = slot_at(view, name)
     current = in_force(standing)
-    if current and _says_the_same(current, value, source, said):
+    is_said = current and _says_the_same(current, value, source, said)
+    if not (is_said and _is_retry(current, caller, said.expected)):
+        _check_is_expected(name, said.expected, standing)
+    if current and is_said:
         result = Stored(outcome=Outcome.CONFIRMED, record=current, acked=acked)
         return _acking(Plan(result=result), receipt)
-    _check_is_expected(name, said.expected, standing)
     entity, attribute = spelling(view, name)
     kept = standing.tags if standing else ()
     record = MemoryRecord(
@@ -172,7 +184,8 @@ def plan_set(
         extra=standing.extra if standing else "",
     )
     outcome = Outcome.SUPERSEDED if current else Outcome.INSERTED
-    plan = _write(view, caller, record, outcome, "memory-set", now, acked)
+    path = memory_path(record)
+    plan = _write(view, caller, record, path, outcome, "memory-set", now, acked)
     return _acking(plan, receipt)
 
 
@@ -183,7 +196,7 @@ def _note(
     said: Said,
     now: datetime,
     supersedes: str | None = None,
-) -> MemoryRecord:
+) -> tuple[MemoryRecord, str]:
     """Make a note, with a time, and so an id and a path, that no other has."""
     check_body(text, view.charter.max_body_bytes, "text")
     source, _ = _resolve_source(view, caller, said.source)
@@ -199,8 +212,9 @@ def _note(
             tags=said.tags or (),
             supersedes=supersedes,
         )
-        if not view.repository.lookup(view.tree, memory_path(note)):
-            return note
+        path = memory_path(note, Folders(view, NOTES, day_folder).part(date))
+        if not (is_noted(view, note.id) or view.repository.lookup(view.tree, path)):
+            return note, path
         date += _TICK
 
 
@@ -208,12 +222,12 @@ def _write(
     view: View,
     caller: AgentName,
     record: MemoryRecord,
+    path: str,
     outcome: Outcome,
     operation: str,
     now: datetime,
     acked: str | None = None,
 ) -> Plan[Stored]:
-    path = memory_path(record)
     files: dict[str, File | None] = dict(revived(known_member(view, caller), now))
     return Plan(
         result=Stored(outcome=outcome, record=record, acked=acked),
@@ -310,6 +324,15 @@ def _says_the_same(
         and said.confidence in (None, record.confidence)
         and (said.tags is None or set(said.tags) == set(record.tags))
     )
+
+
+def _is_retry(
+    current: MemoryRecord | None, caller: AgentName, expected: str | None
+) -> bool:
+    """Tell whether the caller itself set what is in force, over what it expects."""
+    if current is None or current.set_by != caller or expected is None:
+        return False
+    return (current.supersedes or NOTHING).startswith(expected)
 
 
 def _check_is_expected(

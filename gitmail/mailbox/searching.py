@@ -96,7 +96,7 @@ def parse_words(query: object) -> tuple[str, ...]:
     text = check_length("query", check_string("query", query), _LONGEST)
     words = WORD.findall(normalize("NFC", text))
     if not words or len(words) > _MOST_WORDS:
-        rule = f"1 to {_MOST_WORDS} words, all of which must occur"
+        rule = f"1 to {_MOST_WORDS} words of letters or digits, which must all occur"
         raise InvalidArgumentError("query", query, rule)
     return tuple(words)
 

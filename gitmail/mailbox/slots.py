@@ -17,7 +17,7 @@ from gitmail.records.keys import check_name, key_of
 from gitmail.records.memory import SLOT_SCOPES, MemoryRecord, Scope
 from gitmail.records.names import id_range, parse_id_prefix, similar_names
 from gitmail.records.paths import (
-    MEMORY,
+    NOTES,
     Family,
     memory_path,
     parse_path,
@@ -27,7 +27,6 @@ from gitmail.records.times import later_than
 from gitmail.store.memory_index import scope_number, text_number
 from gitmail.store.view import View
 
-NOTES = f"{MEMORY}/notes/"
 _NOTE = scope_number(Scope.NOTE)
 _MOST_COMPARED = 500
 
@@ -121,19 +120,13 @@ def refuse_quarantined(view: View, path: str) -> None:
         raise QuarantinedError(*row)
 
 
-def refuse_quarantined_slots(view: View, scope: Scope, entity: str) -> None:
-    """Refuse an entity of which the tip has a slot that is no record.
-
-    Raises:
-        QuarantinedError: It has one.
-    """
+def quarantined_slots(view: View, scope: Scope, entity: str) -> list[tuple[str, str]]:
+    """Return path and reason of the slots of an entity that are no records."""
     rows = view.index.execute(
         "SELECT path, reason FROM quarantine WHERE path > ? AND path < ? ORDER BY path",
         entity_paths(scope, entity),
-    )
-    for path, reason in rows:
-        if parse_path(path).family is Family.MEMORY:
-            raise QuarantinedError(path, reason)
+    ).fetchall()
+    return [row for row in rows if parse_path(row[0]).family is Family.MEMORY]
 
 
 def in_force(record: MemoryRecord | None) -> MemoryRecord | None:
@@ -210,11 +203,34 @@ def find_note(view: View, text: str) -> MemoryRecord:
     Raises:
         InvalidNameError, AmbiguousIdError, MemoryNotFoundError
     """
+    ends = id_range(parse_id_prefix(text, "note id"))
     rows = view.index.execute(
         "SELECT id FROM memory WHERE id BETWEEN ? AND ? AND +scope = ? ORDER BY id",
-        (*id_range(parse_id_prefix(text, "note id")), _NOTE),
+        (*ends, _NOTE),
     ).fetchall()
-    return view.memory(_only([row[0].hex() for row in rows], text))
+    was_there = not rows and bool(_past_notes(view, text))
+    ids = [row[0].hex() for row in rows]
+    return view.memory(_only(ids, text, was_there=was_there))
+
+
+def is_noted(view: View, note: str) -> bool:
+    """Tell whether a note with this id is in force."""
+    return bool(
+        view.index.execute(
+            "SELECT 1 FROM memory WHERE id = ?", (bytes.fromhex(note),)
+        ).fetchone()
+    )
+
+
+def path_of(view: View, record: MemoryRecord) -> str:
+    """Return where a record of the tip stands."""
+    if record.scope is not Scope.NOTE:
+        return memory_path(record)
+    row = view.index.execute(
+        "SELECT name.text FROM memory m JOIN name ON name.n = m.path WHERE m.id = ?",
+        (bytes.fromhex(record.id),),
+    ).fetchone()
+    return str(row[0])
 
 
 def find_note_by_text(view: View, text: str) -> MemoryRecord:
@@ -236,6 +252,15 @@ def find_past_note(view: View, text: str) -> tuple[str, str]:
     Raises:
         InvalidNameError, AmbiguousIdError, MemoryNotFoundError
     """
+    paths = _past_notes(view, text)
+    note = _only(list(paths), text)
+    # Where a person has moved it, its own path is the one that it names itself.
+    own = (path for path in paths[note] if version(view, path, note))
+    return note, next(own, paths[note][0])
+
+
+def _past_notes(view: View, text: str) -> dict[str, list[str]]:
+    """Return id to paths of the notes that are or were."""
     rows = view.index.execute(
         "SELECT DISTINCT r.id, name.text FROM revision r JOIN name ON name.n = r.path"
         " WHERE r.id BETWEEN ? AND ? ORDER BY r.id, name.text",
@@ -243,12 +268,9 @@ def find_past_note(view: View, text: str) -> tuple[str, str]:
     ).fetchall()
     paths: dict[str, list[str]] = {}
     for blob, path in rows:
-        if path.startswith(NOTES):
+        if path.startswith(f"{NOTES}/"):
             paths.setdefault(blob.hex(), []).append(path)
-    note = _only(list(paths), text)
-    # Where a person has moved it, its own path is the one that it names itself.
-    own = (path for path in paths[note] if version(view, path, note))
-    return note, next(own, paths[note][0])
+    return paths
 
 
 def version(view: View, path: str, revision: str) -> MemoryRecord | None:
@@ -257,12 +279,13 @@ def version(view: View, path: str, revision: str) -> MemoryRecord | None:
         record = view.memory(revision)
     except (InvalidFileError, CorruptMailboxError):  # a person's, or of another kind
         return None
-    return record if memory_path(record) == path else None
+    part = parse_path(path).part
+    return record if memory_path(record, part) == path else None
 
 
-def _only(ids: list[str], given: str) -> str:
+def _only(ids: list[str], given: str, *, was_there: bool = False) -> str:
     if not ids:
-        raise MemoryNotFoundError("note", given)
+        raise MemoryNotFoundError("note", given, was_there=was_there)
     if len(ids) > 1:
         raise AmbiguousIdError(given, ids, "notes")
     return ids[0]

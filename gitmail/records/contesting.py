@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from gitmail.errors import InvalidArgumentError, InvalidFileError
 from gitmail.records.memory import MemoryRecord, parse_memory
 from gitmail.records.message import blob_id
-from gitmail.records.paths import memory_path
+from gitmail.records.paths import memory_path, parse_path
 from gitmail.records.times import format_time
 
 MOST_CONTESTED = 64
@@ -80,7 +80,7 @@ def _read(path: str, data: bytes) -> MemoryRecord | None:
         record = parse_memory(data)
     except InvalidFileError:
         return None
-    return record if memory_path(record) == path else None
+    return record if memory_path(record, parse_path(path).part) == path else None
 
 
 def _bare(record: MemoryRecord, data: bytes) -> bytes:

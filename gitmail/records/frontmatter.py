@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import NoReturn
 
 from gitmail.errors import InvalidArgumentError, InvalidFileError
+from gitmail.records.canonical import parse_canonical
 from gitmail.records.header import HEADER_LIMIT_BYTES, Header
 from gitmail.records.times import format_time
 
@@ -71,9 +72,6 @@ def parse(data: bytes) -> tuple[Header, str]:
     Raises:
         InvalidFileError: The bytes do not follow FORMAT.md.
     """
-    # PyYAML takes 30 ms to import, which commands that read no file do not need.
-    from gitmail.records.subset import parse_header  # noqa: PLC0415 - see above
-
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -81,7 +79,13 @@ def parse(data: bytes) -> tuple[Header, str]:
     if "\x00" in text:
         _refuse("the file holds NUL", 1 + text.count("\n", 0, text.index("\x00")))
     header, body = _split(text.removeprefix("\ufeff"))
-    return parse_header(header), body
+    known = parse_canonical(header)
+    if known is None:
+        # PyYAML takes 30 ms to import, and what gitmail wrote does not need it.
+        from gitmail.records.subset import parse_header  # noqa: PLC0415 - see above
+
+        known = parse_header(header)
+    return known, body
 
 
 def _split(text: str) -> tuple[str, str]:

@@ -252,7 +252,9 @@ _PLACES: dict[Family, Callable[[str, bytes], str]] = {
     Family.RECEIPT: _receipt_place,
     Family.COPY: _copy_place,
     Family.PROFILE: lambda _, data: profile_path(parse_profile(data).name),
-    Family.MEMORY: lambda _, data: memory_path(parse_memory(data)),
+    Family.MEMORY: lambda path, data: memory_path(
+        parse_memory(data), parse_path(path).part
+    ),
     Family.ASIDE: lambda _, data: set_aside_path(blob_id(data)),
     Family.FIXED: _fixed_place,
     Family.UNKNOWN: lambda *_: "",

@@ -21,6 +21,7 @@ PATH_LIMIT = 200
 """Characters that every path has fewer than."""
 FIXED_FILES = frozenset([CHARTER_PATH, README_PATH, ATTRIBUTES_PATH])
 MEMORY = "memory"
+NOTES = f"{MEMORY}/notes"
 SLOT_FOLDERS = {Scope.FACT: "facts", Scope.WORLD: "world", Scope.LESSON: "lessons"}
 """Below `memory/`; each slot has one path for ever (DESIGN I4)."""
 
@@ -40,7 +41,9 @@ _SLOT = re.compile(
     re.ASCII,
 )
 _NOTE = re.compile(
-    r"memory/notes/\d{4}-\d\d/\d\d/\d{6}-[a-z0-9][a-z0-9._-]*\.md", re.ASCII
+    r"memory/notes/\d{4}-\d\d/\d\d(?:\.(?P<part>\d{3,6}))?"
+    r"/\d{6}-[a-z0-9][a-z0-9._-]*\.md",
+    re.ASCII,
 )
 _PROFILE = re.compile(r"agents/(?P<agent>[a-z0-9][a-z0-9._-]*)\.md", re.ASCII)
 
@@ -109,6 +112,15 @@ def hour_folder(date: datetime, part: int = 0) -> str:
     return f"{hour}.{part:03}" if part else hour
 
 
+def day_folder(date: datetime, part: int = 0) -> str:
+    """Return the folder of a note of a day, below `memory/notes/`.
+
+    A day that is full goes on in `30.001`, as an hour of messages does.
+    """
+    day = f"{date.year:04}-{date.month:02}/{date.day:02}"
+    return f"{day}.{part:03}" if part else day
+
+
 def message_path(message: Message, part: int = 0) -> str:
     """Return the path of a message's file."""
     slug = slugify(message.title)
@@ -151,13 +163,12 @@ def slot_path(scope: Scope, entity: str, attribute: str) -> str:
     return f"{MEMORY}/{SLOT_FOLDERS[scope]}/{folder}/{file}.md"
 
 
-def memory_path(record: MemoryRecord) -> str:
-    """Return the path of a record of memory."""
+def memory_path(record: MemoryRecord, part: int = 0) -> str:
+    """Return the path of a record of memory; only of a note there may be parts."""
     if record.scope is not Scope.NOTE:
         return slot_path(record.scope, record.entity, record.attribute)
     date = record.set_at
     second = f"{date.hour:02}{date.minute:02}{date.second:02}"
     words = [second, record.set_by, slugify(headline(record.value)), record.id[:8]]
     name = "-".join(word for word in words if word)
-    day = f"{date.year:04}-{date.month:02}/{date.day:02}"
-    return f"{MEMORY}/notes/{day}/{name}.md"
+    return f"{NOTES}/{day_folder(date, part)}/{name}.md"

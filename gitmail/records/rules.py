@@ -20,6 +20,7 @@ from gitmail.records.paths import (
     copy_path,
     memory_path,
     message_path,
+    parse_path,
     profile_path,
     receipt_path,
 )
@@ -205,7 +206,7 @@ def charter_problems(charter: Charter, before: Charter | None) -> Problems:
 
 def note_problems(note: MemoryRecord, path: str, act: Act) -> Problems:
     """Judge a note that is new."""
-    yield from _place(path, memory_path(note))
+    yield from _place(path, memory_path(note, parse_path(path).part))
     yield from size_problems(note.value, act.body_limit)
     if note.set_by != act.author:
         yield Rule.ACTOR, f"is by {note.set_by}, and the commit by {act.author}"

@@ -13,19 +13,11 @@ import yaml
 from yaml import events as ev
 
 from gitmail.errors import InvalidFileError
-from gitmail.records.header import Header, Node
+from gitmail.records.header import FIRST_LINE, ODD, Header, Node
 
 _Event = Any  # what each kind of event has is unknown to the stubs
-_FIRST_LINE = 2
-"""The header's first line in the file, behind the fence."""
 _DEEPEST = 3
 _WORD = re.compile(r"[a-z][a-z0-9_.-]{0,63}", re.ASCII)
-# What YAML calls printable, without what readers disagree on: tabs, byte order marks
-# in the middle, and line ends that git does not count as such.
-_ODD = re.compile(
-    "[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd"
-    "\U00010000-\U0010ffff]"
-)
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 # How a line may begin that starts no key. A value that goes on in the first column
 # would look like a key to whoever reads the file line by line.
@@ -41,19 +33,19 @@ def parse_header(text: str) -> Header:
     Raises:
         InvalidFileError: The text does not follow FORMAT.md.
     """
-    odd = _ODD.search(text)
+    odd = ODD.search(text)
     if odd:
-        line = _FIRST_LINE + text.count("\n", 0, odd.start())
+        line = FIRST_LINE + text.count("\n", 0, odd.start())
         _refuse(f"the header holds U+{ord(odd.group()):04X}", line)
     try:
         fields, lines = _read(_events(text))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        line = _FIRST_LINE + (mark.line if mark else 0)
+        line = FIRST_LINE + (mark.line if mark else 0)
         _refuse(f"the header is no YAML: {error.problem}", line)
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         # The loader without libyaml lets these escape for numbers out of range.
-        _refuse(f"the header is no YAML: {error}", _FIRST_LINE)
+        _refuse(f"the header is no YAML: {error}", FIRST_LINE)
     return Header(fields, lines, _raw(text, lines))
 
 
@@ -139,11 +131,11 @@ def _refuse_marks(event: _Event) -> None:
 
 def _raw(header: str, lines: dict[str, int]) -> dict[str, str]:
     text = header.splitlines(keepends=True)
-    starts = [line - _FIRST_LINE for line in lines.values()]
+    starts = [line - FIRST_LINE for line in lines.values()]
     known = frozenset(starts)
     for number, line in enumerate(text):
         if number not in known and not line.startswith(_CONTINUES):
-            _refuse("a line that starts no key is not indented", number + _FIRST_LINE)
+            _refuse("a line that starts no key is not indented", number + FIRST_LINE)
     ends = [*starts[1:], len(text)]
     return {
         key: "".join(text[start:end])
@@ -153,7 +145,7 @@ def _raw(header: str, lines: dict[str, int]) -> dict[str, str]:
 
 def _line(event: _Event) -> int:
     line: int = event.start_mark.line
-    return line + _FIRST_LINE
+    return line + FIRST_LINE
 
 
 def _refuse(reason: str, line: int) -> NoReturn:

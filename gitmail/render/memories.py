@@ -110,6 +110,10 @@ def entity(value: Recollections, look: Look) -> str:
             see = f"{_INDENT}(cut, see: {_command('get', record)})"
             lines.append(look.paint(see, Style.DIM))
         lines += _contest(record, look)
+    if value.quarantined_count:
+        files = count(value.quarantined_count, "file")
+        more = f"{files} of it cannot be read: see gitmail status"
+        lines += ["", look.paint(more, Style.DIM)]
     return "\n".join(lines)
 
 

@@ -330,6 +330,11 @@ def recollections(value: Recollections) -> Plain:
         "more": value.has_more,
     }
     note = MEMORY_GRANTS_NOTHING if value.records else "Nothing in memory fits."
+    if value.quarantined_count:
+        plain["quarantined"] = value.quarantined_count
+        note += (
+            " Files that cannot be read are left out; the mailbox's status names them."
+        )
     return plain | {"note": note}
 
 
@@ -398,7 +403,10 @@ def _revision(value: Revision) -> Plain:
     )
     if value.shown is None:
         return about | {"status": "unreadable" if value.revision else "removed"}
-    return recollection(value.shown) | about
+    shown = recollection(value.shown)
+    if not value.is_current and shown["status"] == "active":
+        shown["status"] = "superseded"
+    return shown | about
 
 
 def exchange(value: Exchange) -> Plain:

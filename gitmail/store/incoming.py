@@ -293,7 +293,7 @@ _PATHS: dict[Family, Callable[[bytes, Place], str]] = {
     Family.RECEIPT: lambda data, at: receipt_path(parse_receipt(data), at.folder),
     Family.COPY: lambda data, at: copy_path(parse_blind_copy(data), at.folder),
     Family.PROFILE: lambda data, _: profile_path(parse_profile(data).name),
-    Family.MEMORY: lambda data, _: memory_path(parse_memory(data)),
+    Family.MEMORY: lambda data, at: memory_path(parse_memory(data), at.part),
     Family.ASIDE: lambda data, _: set_aside_path(blob_id(data)),
 }
 """The path of a file with some content, whose kind and folder its own path tells."""

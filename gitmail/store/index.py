@@ -293,7 +293,7 @@ class Index:
                 self._take_profile(data, change.path)
             case Family.MEMORY:
                 known = record if isinstance(record, MemoryRecord) else None
-                self._take_memory(known, data, change.path)
+                self._take_memory(known, data, place, change.path)
             case Family.ASIDE:
                 raise _MisplacedError("was in the way of another file in a merge")
             case Family.UNKNOWN:
@@ -386,10 +386,12 @@ class Index:
             "INSERT OR REPLACE INTO registered VALUES (?, ?)", (profile.name, data)
         )
 
-    def _take_memory(self, record: MemoryRecord | None, data: bytes, path: str) -> None:
+    def _take_memory(
+        self, record: MemoryRecord | None, data: bytes, place: Place, path: str
+    ) -> None:
         if record is None:
             record = parse_memory(data)
-            if memory_path(record) != path:
+            if memory_path(record, place.part) != path:
                 raise _MisplacedError("the name does not fit the content")
         self._memory.put(path, record)
 

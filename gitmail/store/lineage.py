@@ -58,6 +58,7 @@ class Lineage:
     ) -> None:
         self._repository = repository
         self._tip = tip
+        self._report = report
         self._nodes: dict[CommitId, _Node] = {}
         self.known: set[CommitId] = set()
         names: dict[str, str] = {}
@@ -82,7 +83,8 @@ class Lineage:
 
     def oldest_first(self) -> Iterator[Activity]:
         """Yield what each commit did, none before one that it stands on."""
-        for key in reversed(self._newest_first()):
+        for count, key in enumerate(reversed(self._newest_first()), 1):
+            self._report("commits compared", count)
             node = self._nodes[key]
             changes = tuple(self._changes(node))
             yield Activity(key, node.parents, node.author, node.time, changes)

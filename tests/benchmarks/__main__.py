@@ -163,7 +163,7 @@ class Bench:
 
     def process(self) -> None:
         """A whole `gitmail poll`, against the imports that it cannot avoid."""
-        imports = "import dulwich.repo, yaml, filelock, sqlite3"
+        imports = "import dulwich.repo, filelock, sqlite3"
         code = "import sys; from gitmail.__main__ import main; main()"
         words = ("--mailbox", str(self.small.path), "--as", "reader", "poll")
         quiet = f"import os; os.dup2(os.open(os.devnull, 1), 1); {code}"

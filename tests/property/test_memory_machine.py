@@ -123,6 +123,7 @@ class MemoryMachine(RuleBasedStateMachine):
             value=record.value,
             date=record.changed_at,
             path=path,
+            set_by=record.set_by,
             tags=record.tags,
             source=record.source,
             episode=record.episode,
@@ -176,7 +177,7 @@ class MemoryMachine(RuleBasedStateMachine):
         said: dict[str, Any] = {"source": source, "confidence": confidence}
         said |= {"tags": tags, "expected": expected}
         both = self.agree(
-            lambda: self.model.set(key, value, **said),
+            lambda: self.model.set(name, key, value, **said),
             lambda: self.memory(name).set(scope, entity, attribute, value, **said),
         )
         if not both:
