@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import NoReturn
 
 from gitmail.errors import InvalidArgumentError, InvalidFileError
+from gitmail.records.canonical import parse_canonical
 from gitmail.records.header import HEADER_LIMIT_BYTES, Header
 from gitmail.records.times import format_time
 
@@ -71,17 +72,20 @@ def parse(data: bytes) -> tuple[Header, str]:
     Raises:
         InvalidFileError: The bytes do not follow FORMAT.md.
     """
-    # PyYAML takes 30 ms to import, which commands that read no file do not need.
-    from gitmail.records.subset import parse_header  # noqa: PLC0415 - see above
-
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         _refuse("a byte is not UTF-8", 1 + data.count(b"\n", 0, error.start))
     if "\x00" in text:
         _refuse("the file holds NUL", 1 + text.count("\n", 0, text.index("\x00")))
-    header, body = _split(text.removeprefix("\ufeff"))
-    return parse_header(header), body
+    text, body = _split(text.removeprefix("\ufeff"))
+    header = parse_canonical(text)
+    if header is None:
+        # PyYAML takes 30 ms to import, which what gitmail itself wrote rarely needs.
+        from gitmail.records.subset import parse_header  # noqa: PLC0415 - see above
+
+        header = parse_header(text)
+    return header, body
 
 
 def _split(text: str) -> tuple[str, str]:
