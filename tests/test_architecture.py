@@ -133,7 +133,7 @@ def test_a_command_imports_neither_the_server_nor_the_watch(tmp_path: Path) -> N
 
     assert {"dulwich", "sqlite3", "filelock"} <= loaded
     assert not {"watchfiles", "mcp", "pydantic", "anyio", "asyncio"} & loaded
-    assert "yaml" not in loaded  # what gitmail wrote is read without it
+    assert "yaml" not in loaded  # for what gitmail itself has written
 
 
 def test_no_module_is_larger_than_it_may_be() -> None:

@@ -21,7 +21,9 @@ from gitmail.errors import (
 from gitmail.mailbox import bundles
 from gitmail.mailbox.bundle_values import Contents
 from gitmail.store import store as storing
+from gitmail.store.incoming import Incoming
 from gitmail.store.lock import Lock
+from gitmail.store.outgoing import Added
 from gitmail.store.store import Step
 from tests.bundlefiles import (
     BLOB,
@@ -516,3 +518,58 @@ def test_a_start_that_was_cut_off_can_be_made_again(
 
     assert bundles.start(tmp_path / "new", file) == made.tip
     assert_sound(tmp_path / "new")
+
+
+def test_files_that_came_and_went_again_and_again_are_let_in(
+    mailbox: Mailbox, far: Mailbox, file: Path, tmp_path: Path
+) -> None:
+    """The same trees come back in later commits, and no object is taken for idle."""
+    memory = mailbox.agent("builder").memory
+    for value in ("ada", "bob", "ada"):
+        memory.set("fact", "parser", "owner", value)
+        memory.forget("fact", entity="parser", attribute="owner")
+        memory.restore("fact", "parser", "owner")
+        memory.forget("fact", entity="parser", attribute="owner")
+    for since in (tip(far), "all"):
+        mailbox.create_bundle(file, since=since)
+        bundle = far.inspect_bundle(file)
+        assert (bundle.problem, bundle.contents.commit_count > 11) == (None, True)
+
+    bundles.start(tmp_path / "new", file)
+
+    assert far.apply_bundle(file).step is Step.FAST_FORWARD
+    for box in (far.path, tmp_path / "new"):
+        assert_sound(box)
+
+
+def test_a_history_that_goes_to_and_fro_between_large_trees_is_walked_once(
+    far: Mailbox, clone: Clone, file: Path
+) -> None:
+    """A few bytes for each commit must not cost a walk through all files each."""
+    many = dict(
+        message_file("builder", ["reviewer"], f"Number {number}.")
+        for number in range(300)
+    )
+    full = clone.commit("origin/gitmail", dict(many))
+    trees = [
+        git(clone.folder, "rev-parse", f"{name}^{{tree}}").strip()
+        for name in (full, "origin/gitmail")
+    ]
+    commit = full
+    for number in range(60):
+        words = ["commit-tree", trees[1 - number % 2], "-p", commit, "-m", str(number)]
+        commit = git(clone.folder, *words).strip()
+    bundle_of(clone, commit, file, "^origin/gitmail")
+    looks = 0
+    plain = Incoming._check_added
+
+    def look(incoming: Incoming, each: Added) -> None:
+        nonlocal looks
+        looks += 1
+        plain(incoming, each)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Incoming, "_check_added", look)
+        assert far.inspect_bundle(file).problem is None
+
+    assert looks < 400

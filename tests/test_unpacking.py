@@ -10,7 +10,8 @@ import pytest
 
 from gitmail.store import unpacking
 from gitmail.store.pack import NewObject, write_pack
-from gitmail.store.unpacking import DamagedPackError, MissingBasesError, PackedObjects
+from gitmail.store.pack_numbers import LARGEST_BYTES, DamagedPackError
+from gitmail.store.unpacking import MissingBasesError, PackedObjects
 from tests.bundlefiles import (
     BLOB,
     OFS_DELTA,
@@ -112,8 +113,9 @@ def test_what_is_packed_again_stands_on_its_own(tmp_path: Path) -> None:
         ([packed(0, b"nothing")], "kind 0"),
         ([packed(5, b"nothing")], "kind 5"),
         ([head(BLOB, 3) + b"no zlib stream"], "header"),
-        ([head(BLOB, unpacking._LARGEST_BYTES + 1)], "limit"),
+        ([head(BLOB, LARGEST_BYTES + 1)], "limit"),
         ([b"\xbf" + b"\xff" * 40], "limit"),
+        ([head(BLOB, LARGEST_BYTES)], "cut short"),
         ([packed(OFS_DELTA, b"", b"\x00")], "against nothing"),
         ([packed(OFS_DELTA, b"", b"\x05")], "against nothing"),
         ([packed(OFS_DELTA, b"", b"\xff" * 40)], "against nothing"),

@@ -15,7 +15,7 @@ from gitmail.records.memory import Scope
 from gitmail.records.message import blob_id
 from gitmail.records.names import AgentName, CommitId
 from gitmail.records.receipt import Stage
-from gitmail.records.rules import Rule
+from gitmail.records.rule import Rule
 from gitmail.store.refs import REF
 from gitmail.store.store import Step
 from tests.helpers import SettableClock, git

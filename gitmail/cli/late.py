@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gitmail import config
     from gitmail.cli import logs
     from gitmail.mailbox import guarding, mailbox
+    from gitmail.records import merging as file_merging
     from gitmail.render import (
         bundles,
         deliveries,
@@ -27,6 +28,7 @@ __all__ = [
     "bundles",
     "config",
     "deliveries",
+    "file_merging",
     "guarding",
     "logs",
     "mailbox",
@@ -43,6 +45,7 @@ _HOMES = {
     "bundles": "gitmail.render.bundles",
     "config": "gitmail.config",
     "deliveries": "gitmail.render.deliveries",
+    "file_merging": "gitmail.records.merging",
     "guarding": "gitmail.mailbox.guarding",
     "logs": "gitmail.cli.logs",
     "mailbox": "gitmail.mailbox.mailbox",

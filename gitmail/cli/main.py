@@ -11,6 +11,8 @@ from gitmail.cli import (
     bundles,
     directory,
     doctoring,
+    driver,
+    exchange,
     late,
     memory_grammar,
     reading,
@@ -36,9 +38,11 @@ _FAMILIES = (
     reading.add_parser,
     memory_grammar.add_parser,
     audit.add_parser,
-    doctoring.add_parser,
+    exchange.add_parser,
     verifying.add_parser,
+    doctoring.add_parser,
     bundles.add_parser,
+    driver.add_parser,
     running.add_parser,
 )
 _LONGEST = 72

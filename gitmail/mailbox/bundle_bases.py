@@ -88,17 +88,25 @@ def _place(view: View, commit: CommitId) -> int:
 
 def remember(store: Store, commit: CommitId) -> None:
     """Take down up to where the other side has everything, unless it was further."""
-    marker = store.local / _MARKER
 
     def is_news(view: View) -> bool:
-        last = _last(view, marker)
+        last = _last(view, store.local / _MARKER)
         return last is None or not is_ancestor(view.repository, commit, last)
 
+    if store.read(is_news):
+        mark(store.local, commit)
+
+
+def mark(local: Path, commit: CommitId) -> None:
+    """Take down up to where the other side has everything.
+
+    Where that cannot be written, the next bundle holds more than it needs.
+    """
+    marker = local / _MARKER
     draft = marker.with_name(f"{_MARKER}.{uuid4().hex}")
     try:
-        if store.read(is_news):
-            with translated(marker):
-                write_durably(draft, f"{commit}\n".encode(), 0o644)
-                replace(draft, marker)
+        with translated(marker):
+            write_durably(draft, f"{commit}\n".encode(), 0o644)
+            replace(draft, marker)
     except StorageError as error:
         logger.warning("the next bundle will hold more than it needs: %s", error)

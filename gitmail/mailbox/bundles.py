@@ -17,14 +17,14 @@ from gitmail.errors import (
     UnrelatedHistoriesError,
 )
 from gitmail.mailbox.audit import GITMAIL
-from gitmail.mailbox.bundle_bases import LAST, base_of, commits_since, remember
+from gitmail.mailbox.bundle_bases import LAST, base_of, commits_since, mark, remember
 from gitmail.mailbox.bundle_values import Applied, Bundled, Contents, Inspected
 from gitmail.records.names import CommitId, parse_agent_name
 from gitmail.records.paths import Family, parse_path
-from gitmail.store.bundle import Bundle, read_bundle, write_bundle
+from gitmail.store.bundle import Bundle, read_bundle, remark_of, write_bundle
 from gitmail.store.creation import create_repository
 from gitmail.store.disk import translated
-from gitmail.store.incoming import Checked, Incoming, remark_of
+from gitmail.store.incoming import Checked, Incoming
 from gitmail.store.outgoing import Reader, make_pack
 from gitmail.store.pack import release_pack, write_pack
 from gitmail.store.store import Integrated, Step, Store
@@ -193,7 +193,7 @@ def start(root: Path, file: str | Path) -> CommitId:
                 raise FolderInUseError(str(root), "it holds a mailbox")
             with _written(store, opened.incoming, checked):
                 store.adopt(opened.bundle.tip)
-            remember(store, opened.bundle.tip)
+            mark(store.local, opened.bundle.tip)
         finally:
             store.close()
     return opened.bundle.tip

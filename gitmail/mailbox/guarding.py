@@ -7,7 +7,7 @@ from pathlib import Path
 from gitmail.errors import CorruptMailboxError, InvalidArgumentError
 from gitmail.mailbox.verifying import Finding, Verified, verify_new
 from gitmail.records.names import CommitId, is_hex
-from gitmail.records.rules import Rule
+from gitmail.records.rule import Rule
 from gitmail.store.history import is_ancestor
 from gitmail.store.refs import REF
 from gitmail.store.repository import Repository

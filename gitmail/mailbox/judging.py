@@ -6,45 +6,21 @@ that its sides merge to.
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TypeVar
 
-from gitmail.errors import (
-    CorruptMailboxError,
-    GitmailError,
-    InvalidFileError,
-    UnsupportedFormatError,
-)
-from gitmail.mailbox.acknowledging import NOTE_LIMIT_BYTES
-from gitmail.mailbox.directory import DESCRIPTION_LIMIT
+from gitmail.errors import CorruptMailboxError
+from gitmail.mailbox.judging_records import RecordJudge
 from gitmail.mailbox.past import Past
+from gitmail.mailbox.slots import NOTES
 from gitmail.records import rules
-from gitmail.records.charter import Charter, parse_charter
-from gitmail.records.memory import parse_memory
-from gitmail.records.message import blob_id, parse_message
-from gitmail.records.names import Address, AgentName, MessageId
-from gitmail.records.paths import (
-    ATTRIBUTES_PATH,
-    CHARTER_PATH,
-    MEMORY,
-    README_PATH,
-    Family,
-    Place,
-    copy_path,
-    memory_path,
-    parse_path,
-    set_aside_path,
-)
-from gitmail.records.profile import parse_profile
-from gitmail.records.receipt import BlindCopy, parse_blind_copy, parse_receipt
-from gitmail.records.rules import Act, Problem, Problems, Rule
+from gitmail.records.merging import is_removable
+from gitmail.records.paths import README_PATH, Family, Place, parse_path
+from gitmail.records.rule import OF_THE_FIRST, Rule
+from gitmail.records.rules import Act, Problem
 from gitmail.store.checking import Difference, Scratch, differences
 from gitmail.store.repository import FILE_MODE, Commit, printable
 
-R = TypeVar("R")
 Tell = Callable[[str, Problem], None]
 """Told the path of what is amiss, and what."""
-_NOTES = f"{MEMORY}/notes/"
-_FACTS = f"{MEMORY}/facts/"
 _MAIL = (Family.MESSAGE, Family.RECEIPT, Family.COPY)
 _MERGED_BY_GITMAIL = "sync"
 _LISTED_IN_COMMIT = 64
@@ -69,7 +45,6 @@ class Judge:
         self._repository = past.repository
         self._commit = commit
         self._tell = tell
-        self._about: set[str] = set()
         self.counts = dict.fromkeys(Family, 0)
         address = f"{commit.author}@gitmail.invalid"
         is_agent = commit.email == address
@@ -82,6 +57,7 @@ class Judge:
             operations=tuple(commit.trailers("Gitmail-Op")),
             body_limit=past.body_limit(commit.tree),
         )
+        self._records = RecordJudge(past, commit.tree, self._act)
 
     def run(self, scratch: Scratch) -> None:
         """Judge the commit; what cannot be read is told, and the rest goes on."""
@@ -138,7 +114,7 @@ class Judge:
         return [self._repository.lookup(tree, change.path) for tree in trees]
 
     def _judge_trailers(self) -> None:
-        author, about = self._commit.author, self._about
+        author, about = self._commit.author, self._records.about
         named = self._commit.trailers("Gitmail-Agent")
         if not self._is_whole or named != [author]:
             what = f"author, committer and Gitmail-Agent are not all {author}"
@@ -154,7 +130,7 @@ class Judge:
     def _judge(self, change: Difference) -> None:
         place = parse_path(change.path)
         old = change.old if change.old_mode == FILE_MODE else None
-        if old and not self._belonged(change.path, place, old):
+        if old and not self._records.belonged(change.path, place, old):
             old = None  # nobody's loss: it may be put right
         if old:
             self._past.has_gone(change.path, old)
@@ -197,114 +173,17 @@ class Judge:
         self, change: Difference, place: Place, old: str | None, data: bytes
     ) -> None:
         self.counts[place.family] += 1
-        judge = _JUDGES[place.family]
         try:
-            for rule, detail in judge(self, change, place, old, data):
-                if rule not in rules.OF_THE_FIRST or not self._is_back(change, place):
-                    self._tell(change.path, (rule, detail))
-        except InvalidFileError as error:
-            self._tell(change.path, (Rule.FORMAT, f"line {error.line}: {error.reason}"))
-        except UnsupportedFormatError as error:
-            self._tell(change.path, (Rule.FORMAT, error.message))
+            for problem in self._records.problems(change.path, place, old, data):
+                is_first = problem[0] in OF_THE_FIRST
+                if not (is_first and self._is_back(change, place)):
+                    self._tell(change.path, problem)
         except CorruptMailboxError as error:
             self._damage(change.path, str(error.details["what"]))
 
     def _is_back(self, change: Difference, place: Place) -> bool:
         is_one = _is_written_once(change.path, place)
         return is_one and self._past.was_there(change.path, change.new or "")
-
-    def _judge_message(
-        self, change: Difference, place: Place, _old: str | None, data: bytes
-    ) -> Problems:
-        message = parse_message(data)
-        self._past.keep_letter(message, place)
-        self._about.add(message.id)
-        yield from rules.message_problems(message, change.path, place.part, self._act)
-        other = self._past.place(message.id, change.path, self._commit.tree)
-        if other:
-            yield Rule.TWICE, f"the same message stands at {other}"
-
-    def _judge_receipt(
-        self, change: Difference, place: Place, _old: str | None, data: bytes
-    ) -> Problems:
-        receipt = parse_receipt(data)
-        self._about.add(receipt.message)
-        letter = self._past.letter(receipt.message, place, self._commit.tree)
-        yield from rules.size_problems(receipt.note, NOTE_LIMIT_BYTES)
-        yield from rules.receipt_problems(
-            receipt,
-            change.path,
-            place,
-            self._act,
-            letter,
-            lambda: self._has_copy(receipt.agent, receipt.message, place),
-        )
-
-    def _has_copy(self, agent: AgentName, message: MessageId, place: Place) -> bool:
-        copy = BlindCopy(message=message, agent=agent, address=Address(agent))
-        path = copy_path(copy, place.folder)
-        return self._repository.lookup(self._commit.tree, path) is not None
-
-    def _judge_copy(
-        self, change: Difference, place: Place, _old: str | None, data: bytes
-    ) -> Problems:
-        copy = parse_blind_copy(data)
-        self._about.add(copy.message)
-        letter = self._past.letter(copy.message, place, self._commit.tree)
-        return rules.copy_problems(copy, change.path, place, self._act, letter)
-
-    def _judge_profile(
-        self, change: Difference, _place: Place, old: str | None, data: bytes
-    ) -> Problems:
-        profile = parse_profile(data)
-        before = self._parsed(old, parse_profile)
-        if len(profile.description) > DESCRIPTION_LIMIT:
-            what = f"the description has more than {DESCRIPTION_LIMIT:,} characters"
-            yield Rule.SIZE, what
-        yield from rules.profile_problems(profile, change.path, before, self._act)
-
-    def _judge_memory(
-        self, change: Difference, _place: Place, old: str | None, data: bytes
-    ) -> Problems:
-        record = parse_memory(data)
-        if change.path.startswith(_NOTES):
-            return rules.note_problems(record, change.path, self._act)
-        before = self._past.record(old) if old else None
-        self._past.keep_record(record)
-        return rules.slot_problems(record, change.path, old, before, self._act)
-
-    def _judge_fixed(
-        self, change: Difference, _place: Place, old: str | None, data: bytes
-    ) -> Problems:
-        if change.path == CHARTER_PATH:
-            charter = _parse_charter(data)
-            before = self._parsed(old, _parse_charter)
-            yield from rules.charter_problems(charter, before)
-        elif change.path == ATTRIBUTES_PATH and old:
-            yield Rule.CHANGED, "tells git how the files are read and merged"
-        yield from rules.other_problems(data)
-
-    def _judge_aside(
-        self, change: Difference, _place: Place, _old: str | None, data: bytes
-    ) -> Problems:
-        right = set_aside_path(blob_id(data))
-        if change.path != right:
-            yield Rule.PLACE, f"its content belongs at {right}"
-        yield from rules.other_problems(data)
-
-    def _parsed(self, blob: str | None, parse: Callable[[bytes], R]) -> R | None:
-        try:
-            return parse(self._repository.blob(blob)) if blob else None
-        except GitmailError:  # it was named where it came
-            return None
-
-    def _belonged(self, path: str, place: Place, old: str) -> bool:
-        """Tell whether what stood at a path was a record that has its place there."""
-        if place.family is Family.MEMORY:
-            record = self._past.record(old)
-            return record is not None and memory_path(record, place.part) == path
-        right = self._parsed(old, lambda data: rules.right_path(data, place))
-        return right in (path, "")
 
     def _beside(self, change: Difference) -> list[str]:
         folder = change.path.rpartition("/")[0]
@@ -317,27 +196,12 @@ class Judge:
         self._tell(path, (Rule.OBJECT, what))
 
 
-_JUDGES = {
-    Family.MESSAGE: Judge._judge_message,  # noqa: SLF001 - the class's own table
-    Family.RECEIPT: Judge._judge_receipt,  # noqa: SLF001
-    Family.COPY: Judge._judge_copy,  # noqa: SLF001
-    Family.PROFILE: Judge._judge_profile,  # noqa: SLF001
-    Family.MEMORY: Judge._judge_memory,  # noqa: SLF001
-    Family.FIXED: Judge._judge_fixed,  # noqa: SLF001
-    Family.ASIDE: Judge._judge_aside,  # noqa: SLF001
-}
-
-
-def _parse_charter(data: bytes) -> Charter:
-    return parse_charter(data, CHARTER_PATH)
-
-
 def _is_written_once(path: str, place: Place) -> bool:
-    return place.family in _MAIL or path.startswith(_NOTES)
+    return place.family in _MAIL or path.startswith(NOTES)
 
 
 def _may_go(path: str, place: Place) -> bool:
     if place.family is Family.FIXED:
         return path == README_PATH
     is_kept = place.family in (*_MAIL, Family.PROFILE, Family.MEMORY)
-    return not is_kept or path.startswith((_NOTES, _FACTS))
+    return not is_kept or is_removable(path)

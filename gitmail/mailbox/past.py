@@ -38,22 +38,23 @@ class Past:
         self._gone: set[tuple[str, str]] = set()
         self._is_read = since is None
 
-    def keep_letter(self, message: Message, place: Place) -> None:
+    def keep_letter(self, message: Message, part: int) -> Letter:
         """Remember what receipts of a message are judged by."""
-        path = message_path(message, place.part)
+        path = message_path(message, part)
         letter = Letter(path, message.sender, message.recipients)
-        self._letters.put((message.id, place.part), letter)
+        self._letters.put((message.id, part), letter)
+        return letter
 
     def letter(self, message: str, place: Place, tree: str) -> Letter | None:
         """Return a message that stands in the folder of a place, None if none does."""
         letter = self._letters.get((message, place.part))
         if letter is None:
             try:
-                self.keep_letter(parse_message(self.repository.blob(message)), place)
+                read = parse_message(self.repository.blob(message))
             except (CorruptMailboxError, InvalidFileError):
                 return None
-            letter = self._letters.get((message, place.part))
-        is_there = letter and self.repository.lookup(tree, letter.path) == message
+            letter = self.keep_letter(read, place.part)
+        is_there = self.repository.lookup(tree, letter.path) == message
         return letter if is_there else None
 
     def keep_record(self, record: MemoryRecord) -> None:

@@ -15,7 +15,8 @@ from gitmail.mailbox.past import Past
 from gitmail.mailbox.spans import parse_span
 from gitmail.records.names import CommitId
 from gitmail.records.paths import Family
-from gitmail.records.rules import Problem, Rule
+from gitmail.records.rule import Rule
+from gitmail.records.rules import Problem
 from gitmail.store.checking import CheckedRepository, Scratch, Walk
 from gitmail.store.keeper import Progress
 from gitmail.store.refs import REF

@@ -101,6 +101,11 @@ def belongs(path: str, data: bytes) -> bool:
         return False
 
 
+def is_record(path: str) -> bool:
+    """Tell whether a path is of a kind that has its own rule."""
+    return parse_path(path).family not in _LINE_BY_LINE
+
+
 def _merge_absent(path: str, base: bytes | None, present: bytes | None) -> Merged:
     """Return what becomes of a path that one side has, or neither."""
     if is_kept_if_absent(path) or base is None:
@@ -228,6 +233,7 @@ _RULES = {
     Family.UNKNOWN: _merge_others,
 }
 _KEPT = frozenset(_RULES) - {Family.ASIDE, Family.UNKNOWN}
+_LINE_BY_LINE = frozenset([Family.FIXED, Family.ASIDE, Family.UNKNOWN])
 
 
 def _receipt_place(path: str, data: bytes) -> str:

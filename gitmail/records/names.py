@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
+from functools import lru_cache
 from typing import NewType
 
 from gitmail.errors import InvalidNameError
@@ -121,6 +122,7 @@ def is_hex(text: str, shortest: int = 40, longest: int = 40) -> bool:
     return shortest <= len(text) <= longest and bool(_HEX.fullmatch(text))
 
 
+@lru_cache(maxsize=4096)
 def is_component(text: str) -> bool:
     """Tell whether every file system takes the text as the name of a file or folder."""
     return (
@@ -136,7 +138,12 @@ def similar_names(name: str, known: Iterable[str]) -> list[str]:
 
 
 def _parse_name(what: str, text: str) -> str:
-    name = _text(what, text, _NAME_RULE).strip().lower()
+    return _parse_text(what, _text(what, text, _NAME_RULE))
+
+
+@lru_cache(maxsize=4096)  # the same few names stand in every file
+def _parse_text(what: str, text: str) -> str:
+    name = text.strip().lower()
     # Lower case turns a few letters of other scripts into these.
     if not text.isascii() or not _NAME.fullmatch(name) or name.endswith("."):
         raise InvalidNameError(what, text, _NAME_RULE)

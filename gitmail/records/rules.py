@@ -7,7 +7,6 @@ for people.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 
 from gitmail.records.charter import Charter
 from gitmail.records.memory import MemoryRecord
@@ -24,8 +23,9 @@ from gitmail.records.paths import (
     profile_path,
     receipt_path,
 )
-from gitmail.records.profile import Profile, parse_profile
+from gitmail.records.profile import FIELDS, Profile, parse_profile
 from gitmail.records.receipt import BlindCopy, Receipt, parse_blind_copy, parse_receipt
+from gitmail.records.rule import Rule
 from gitmail.records.times import format_time
 
 OTHER_LIMIT_BYTES = 1 << 20
@@ -34,65 +34,6 @@ SLACK = timedelta(minutes=5)
 """How far a record's time may be from that of its commit."""
 
 
-class Rule(StrEnum):
-    """What was broken."""
-
-    OBJECT = "object"
-    """An object is missing, damaged, or of another type."""
-    AUTHOR = "author"
-    """A commit of gitmail is not by the agent that it names."""
-    TRAILERS = "trailers"
-    """A commit of gitmail names other messages than it is about."""
-    ROOT = "root"
-    """A history that began elsewhere was brought in."""
-    CLOCK = "clock"
-    """A commit is dated well after one that stands on it."""
-    MERGE = "merge"
-    """A merge by gitmail is not what its sides merge to."""
-    PATH = "path"
-    """A file stands where no record has its place."""
-    CASE = "case"
-    """Two names differ by upper and lower case alone."""
-    NAME = "name"
-    """Not every file system can hold a name."""
-    MODE = "mode"
-    """A link, a program or a submodule stands where a file belongs."""
-    SIZE = "size"
-    """A file is larger than it may be."""
-    FORMAT = "format"
-    """A file cannot be read."""
-    PLACE = "place"
-    """A file's path is not that of its content."""
-    CHANGED = "changed"
-    """What is written once was changed."""
-    REMOVED = "removed"
-    """What stays for ever was removed."""
-    SENDER = "sender"
-    """A message or blind copy is not by the sender."""
-    DATE = "date"
-    """A record is dated otherwise than its commit."""
-    TWICE = "twice"
-    """One message stands in two places."""
-    ACTOR = "actor"
-    """A record says that somebody else did it."""
-    MESSAGE = "message"
-    """A receipt or blind copy is of a message that is not there."""
-    RECIPIENT = "recipient"
-    """A receipt is of an agent to whom the message was not delivered."""
-    PROFILE = "profile"
-    """A profile was changed by somebody else."""
-    CHARTER = "charter"
-    """What says which mailbox it is was changed."""
-    SUPERSEDES = "supersedes"
-    """A version of a slot does not name the one before it."""
-    RETIRED = "retired"
-    """A slot was retired twice, or changed while it was retired."""
-    SPELLING = "spelling"
-    """A slot's names were spelt otherwise."""
-
-
-OF_THE_FIRST = (Rule.SENDER, Rule.ACTOR, Rule.DATE)
-"""Rules for who first writes a file, which do not bind who brings it back."""
 Problem = tuple[Rule, str]
 Problems = Iterator[Problem]
 
@@ -141,9 +82,13 @@ def path_problems(path: str, beside: Callable[[], list[str]]) -> Problems:
         yield Rule.PATH, "no kind of record stands there"
 
 
-def message_problems(message: Message, path: str, part: int, act: Act) -> Problems:
-    """Judge a message that is new."""
-    yield from _place(path, message_path(message, part))
+def message_problems(message: Message, path: str, right: str, act: Act) -> Problems:
+    """Judge a message that is new.
+
+    Args:
+        right: The path where it belongs.
+    """
+    yield from _place(path, right)
     if message.sender != act.author:
         yield Rule.SENDER, f"is from {message.sender}, and the commit by {act.author}"
     yield from _date(message.date, act)
@@ -287,7 +232,8 @@ def _in_force(record: MemoryRecord) -> MemoryRecord:
 
 
 def _but_status(profile: Profile) -> Profile:
-    times = {key: at for key, at in profile.changed.items() if key != "is_retired"}
+    status = FIELDS["is_retired"]
+    times = {key: at for key, at in profile.changed.items() if key != status}
     return replace(profile, is_retired=False, changed=times)
 
 

@@ -9,6 +9,7 @@ import re
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from uuid import uuid4
 
@@ -27,6 +28,7 @@ _SIGNATURE = b"# v2 git bundle\n"
 _OTHER_VERSION = re.compile(rb"# v(\d) git bundle\n")
 _PREREQUISITE = re.compile(rb"-(?P<id>[0-9a-f]{40})(?: (?P<remark>[^\n]*))?\n")
 _REF = re.compile(rb"(?P<id>[0-9a-f]{40}) (?P<name>[^\n]+)\n")
+_REMARK = re.compile(r"mailbox (?P<id>[0-9a-f-]{36})")
 _LARGEST_BYTES = 1024**3
 
 
@@ -114,3 +116,24 @@ def write_bundle(
             raise
         flush_folder(path.parent)
     return len(data)
+
+
+def remark_of(mailbox: str) -> str:
+    """Return what stands behind a prerequisite, and tells what mailbox it is of.
+
+    The file that says so is seldom among what is new.
+    """
+    return f"mailbox {mailbox}"
+
+
+def mailbox_of(remark: str) -> str | None:
+    """Return the mailbox that a remark tells, None where it tells none."""
+    said = _REMARK.fullmatch(remark)
+    return said["id"] if said else None
+
+
+def title_of(commit: bytes) -> str:
+    """Return the remark that git itself makes: a commit's title in one line."""
+    lines = commit.partition(b"\n\n")[2].lstrip().split(b"\n")
+    texts = (each.decode("utf-8", "replace").rstrip() for each in lines)
+    return " ".join(takewhile(bool, texts))

@@ -6,17 +6,20 @@ Nothing here rests on what was derived before, and nothing is written.
 import re
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from gitmail.errors import CorruptMailboxError
 from gitmail.records.names import CommitId
 from gitmail.store.history import merge_bases
 from gitmail.store.merging import TreeMerge, base_tree
 from gitmail.store.pack import TREE, NewObject
-from gitmail.store.repository import Repository, Tree, printable
+from gitmail.store.repository import UNREADABLE, Repository, Tree, printable
+
+if TYPE_CHECKING:
+    from dulwich.pack import Pack
 
 Damage = Callable[[str, str], None]
 """Told the path of what cannot be read, and why."""
@@ -93,6 +96,12 @@ def _entries(
 class CheckedRepository(Repository):
     """A repository that hands out an object only if it is what its id says."""
 
+    def __init__(self, git_dir: Path, *, incoming: Path | None = None) -> None:
+        super().__init__(git_dir, incoming=incoming)
+        self._open: list[Pack] = []
+        with suppress(OSError, *UNREADABLE):
+            self._open += self._objects.packs
+
     def tree(self, tree_id: str) -> Tree:
         """Return the entries of a tree; the caller must not change them.
 
@@ -120,10 +129,30 @@ class CheckedRepository(Repository):
         return found
 
     def _read(self, object_id: str, kind: int) -> bytes:
-        data = super()._read(object_id, kind)
+        data = self._read_packed(object_id, kind)
+        if data is None:
+            data = super()._read(object_id, kind)
         if NewObject.of(kind, data).sha.hex() != object_id:
             self._refuse(object_id, "is not what its id says")
         return data
+
+    def _read_packed(self, object_id: str, kind: int) -> bytes | None:
+        """Return an object from a pack, if all is well; the last one is tried first.
+
+        What belongs together was written together, and dulwich asks all packs.
+        """
+        sha: Any = bytes.fromhex(object_id)
+        for place, pack in enumerate(self._open):
+            try:
+                found, data = pack.get_raw(sha)
+            except KeyError:
+                continue
+            except (OSError, *UNREADABLE):
+                return None
+            if place:
+                self._open.insert(0, self._open.pop(place))
+            return data if found == kind else None
+        return None
 
     def _refuse(self, object_id: str, what: str) -> NoReturn:
         reason = f"object {object_id} {what}"

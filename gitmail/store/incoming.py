@@ -7,9 +7,8 @@ the repository where they are in that alone.
 import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 
 from gitmail.errors import (
     BundleIncompleteError,
@@ -18,41 +17,29 @@ from gitmail.errors import (
 )
 from gitmail.records.charter import Charter, parse_charter
 from gitmail.records.memory import parse_memory
-from gitmail.records.message import blob_id, parse_message
 from gitmail.records.names import CommitId
 from gitmail.records.paths import (
     CHARTER_PATH,
     PATH_LIMIT,
     Family,
     Place,
-    copy_path,
     memory_path,
-    message_path,
     parse_path,
-    profile_path,
-    receipt_path,
     set_aside_path,
 )
-from gitmail.records.profile import parse_profile
-from gitmail.records.receipt import parse_blind_copy, parse_receipt
-from gitmail.store.bundle import Bundle
+from gitmail.records.rules import right_path
+from gitmail.store.bundle import Bundle, mailbox_of, remark_of, title_of
 from gitmail.store.outgoing import Added, Reader, added, entries_of, parents_of, root_of
 from gitmail.store.pack import BLOB, COMMIT, TREE, Entry, NewObject
-from gitmail.store.repository import (
-    FILE_MODE,
-    UNREADABLE,
-    Kept,
-    Tree,
-    printable,
-)
-from gitmail.store.unpacking import DamagedPackError, MissingBasesError, PackedObjects
+from gitmail.store.pack_numbers import DamagedPackError
+from gitmail.store.repository import FILE_MODE, UNREADABLE, Kept, Tree, printable
+from gitmail.store.unpacking import MissingBasesError, PackedObjects
 
-_PERSON = rb"[^<>\n\0]*<[^<>\n\0]*> \d{1,12} [+-]\d{4}\n"
+_PERSON = rb"[^<>\n\0]* <[^<>\n\0]*> (?:0|[1-9]\d{0,11}) [+-]\d{4}\n"
 _COMMIT = re.compile(
     rb"tree [0-9a-f]{40}\n(?:parent [0-9a-f]{40}\n)*"
     rb"author " + _PERSON + rb"committer " + _PERSON + rb"(?:[^\n\0]+\n)*\n[^\0]*"
 )
-_REMARK = re.compile(r"mailbox (?P<id>[0-9a-f-]{36})")
 _FOLDER_MODE = 0o40000
 _TREES_KEPT = 256
 
@@ -99,15 +86,12 @@ class Incoming:
         except MissingBasesError as error:
             missing = [*bundle.prerequisites]
             raise BundleIncompleteError(bundle.path, missing) from error
-        ids = self._packed.ids(COMMIT)
-        self._commits = {sha: self._read(sha, COMMIT) for sha in ids}
-        for sha, data in self._commits.items():
+        self.commits: dict[CommitId, list[CommitId]] = {}
+        for sha in self._packed.ids(COMMIT):
+            data = self._read(sha, COMMIT)
             if not _COMMIT.fullmatch(data):
                 raise self._invalid(f"commit {sha.hex()} is malformed")
-        self.commits = {
-            CommitId(sha.hex()): [CommitId(each) for each in parents_of(data)]
-            for sha, data in self._commits.items()
-        }
+            self.commits[CommitId(sha.hex())] = parents_of(data)
 
     @property
     def named(self) -> set[CommitId]:
@@ -121,8 +105,8 @@ class Incoming:
         charter = self._charter()
         if charter:
             return charter.id
-        remarks = map(_REMARK.fullmatch, self._bundle.prerequisites.values())
-        return next((said["id"] for said in remarks if said), None)
+        said = map(mailbox_of, self._bundle.prerequisites.values())
+        return next(filter(None, said), None)
 
     def counts(self, chosen: Collection[bytes] | None = None) -> Counter[Family]:
         """Return how many files of its tip are in it, by what they are.
@@ -147,7 +131,7 @@ class Incoming:
                     found[parse_path(path).family] += 1
         return found
 
-    def check(self, known: Collection[CommitId]) -> Checked:
+    def check(self, known: frozenset[CommitId]) -> Checked:
         """Check everything.
 
         Args:
@@ -158,59 +142,63 @@ class Incoming:
             BundleIncompleteError: It stands on commits that are not here.
             UnsupportedFormatError: The mailbox was written by a newer gitmail.
         """
-        lost = [each for each in self._bundle.prerequisites if each not in known]
-        reached = self._reached()
-        lost += [each for each in reached if each not in {*known, *self.commits, *lost}]
+        order = self._oldest_first()
+        reached = {*order}
+        lost = {*self._bundle.prerequisites, *(reached - self.commits.keys())}
+        lost.difference_update(known)
         if lost:
-            raise BundleIncompleteError(self._bundle.path, lost)
-        if len(self.commits.keys() - reached):
+            raise BundleIncompleteError(self._bundle.path, sorted(lost))
+        if self.commits.keys() - reached:
             raise self._invalid("it holds commits that its branch does not need")
-        objects = self._check_objects(known)
+        objects = self._check_objects(order, known)
         charter = self._charter()
         if charter is None:
             raise self._invalid(f"its tip has no {CHARTER_PATH} that can be read")
         self._check_remarks(remark_of(charter.id))
-        fresh = frozenset(each for each in self.commits if each not in known)
-        related = any(each in known for each in reached)
-        return Checked(fresh, frozenset(objects), related)
+        fresh = frozenset(self.commits.keys() - known)
+        return Checked(fresh, frozenset(objects), bool(reached & known))
 
     def entries(self, checked: Checked) -> Iterator[Entry]:
         """Yield what has to be written, a delta's base before it."""
         return self._packed.entries(checked.objects)
 
-    def _reached(self) -> set[CommitId]:
-        """Return its commits from the tip down, and what they stand on."""
-        reached: set[CommitId] = set()
-        todo = [self._bundle.tip]
+    def _oldest_first(self) -> list[CommitId]:
+        """Return its commits and what they stand on, none before one that it needs."""
+        order: list[CommitId] = []
+        seen: set[CommitId] = set()
+        todo = [(self._bundle.tip, False)]
         while todo:
-            key = todo.pop()
-            if key not in reached:
-                reached.add(key)
-                todo += self.commits.get(key, ())
-        return reached
+            key, has_all = todo.pop()
+            if has_all:
+                order.append(key)
+            elif key not in seen:
+                seen.add(key)
+                todo.append((key, True))
+                todo += [(parent, False) for parent in self.commits.get(key, ())]
+        return order
 
     def _check_remarks(self, ours: str) -> None:
         """Refuse a remark that is neither ours nor git's: it was altered."""
         for commit, remark in self._bundle.prerequisites.items():
             data = self._read(bytes.fromhex(commit), COMMIT)
-            if remark not in ("", ours, _title(data)):
+            if remark not in ("", ours, title_of(data)):
                 raise self._invalid("its head is damaged")
 
-    def _check_objects(self, known: Collection[CommitId]) -> set[bytes]:
+    def _check_objects(
+        self, order: Sequence[CommitId], known: frozenset[CommitId]
+    ) -> set[bytes]:
         """Check what each commit adds; returns the objects of those not known."""
-        used, wanted = {*self._commits}, set[bytes]()
-        done: set[Added] = set()
-        for commit, parents in self.commits.items():
+        used = {bytes.fromhex(commit) for commit in self.commits}
+        wanted = {bytes.fromhex(commit) for commit in self.commits.keys() - known}
+        walked: set[Added] = set()
+        for commit in filter(self.commits.__contains__, order):
             is_fresh = commit not in known
-            if is_fresh:
-                wanted.add(bytes.fromhex(commit))
-            others = [self._root(parent) for parent in parents]
-            for each in added(self._tree, self._root(commit), others):
+            others = [self._root(parent) for parent in self.commits[commit]]
+            for each in added(self._tree, self._root(commit), others, walked):
                 if each.sha in self._packed:
                     used.add(each.sha)
                     wanted.update([each.sha] if is_fresh else ())
-                if is_fresh and each not in done:
-                    done.add(each)
+                if is_fresh:
                     self._check_added(each)
         if len(used) < len(self._packed):
             raise self._invalid("it holds objects that its history does not need")
@@ -231,15 +219,13 @@ class Incoming:
         try:
             if each.path == CHARTER_PATH:
                 parse_charter(data, self._bundle.path)
-            find = _PATHS.get(place.family)
-            is_placed = find is None or find(data, place) == each.path
+            expected = _expected_path(each, place, data)
         except InvalidFileError as error:
             reason = f"{error.reason}, in line {error.line} of {each.path}"
             raise self._invalid(reason) from error
-        if not is_placed:
-            raise self._invalid(
-                f"it has a file whose path does not fit it: {each.path}"
-            )
+        if expected != each.path:
+            reason = f"it has a file whose path does not fit it: {each.path}"
+            raise self._invalid(reason)
 
     def _charter(self) -> Charter | None:
         """Return the charter at the tip, None where it is not to be had."""
@@ -288,23 +274,17 @@ class Incoming:
         return BundleInvalidError(self._bundle.path, reason)
 
 
-_PATHS: dict[Family, Callable[[bytes, Place], str]] = {
-    Family.MESSAGE: lambda data, at: message_path(parse_message(data), at.part),
-    Family.RECEIPT: lambda data, at: receipt_path(parse_receipt(data), at.folder),
-    Family.COPY: lambda data, at: copy_path(parse_blind_copy(data), at.folder),
-    Family.PROFILE: lambda data, _: profile_path(parse_profile(data).name),
-    Family.MEMORY: lambda data, at: memory_path(parse_memory(data), at.part),
-    Family.ASIDE: lambda data, _: set_aside_path(blob_id(data)),
-}
-"""The path of a file with some content, whose kind and folder its own path tells."""
+def _expected_path(each: Added, place: Place, data: bytes) -> str:
+    """Return where a file with this content belongs.
 
-
-def remark_of(mailbox: str) -> str:
-    """Return the remark by which a bundle tells what mailbox it is of.
-
-    What is new in a mailbox seldom has the file that says so.
+    Raises:
+        InvalidFileError: The bytes do not follow FORMAT.md.
     """
-    return f"mailbox {mailbox}"
+    if place.family is Family.MEMORY:
+        return memory_path(parse_memory(data), place.part)
+    if place.family is Family.ASIDE:
+        return set_aside_path(each.sha.hex())
+    return right_path(data, place) or each.path
 
 
 def _tree_bytes(tree: Tree) -> bytes:
@@ -314,10 +294,3 @@ def _tree_bytes(tree: Tree) -> bytes:
         for name, (mode, sha) in tree.items()
     )
     return b"".join(b"%o %b\x00%b" % (mode, name, sha) for _, name, mode, sha in rows)
-
-
-def _title(commit: bytes) -> str:
-    """Return the first paragraph of a commit's message in one line, as git does."""
-    lines = commit.partition(b"\n\n")[2].lstrip().split(b"\n")
-    texts = (each.decode("utf-8", "replace").rstrip() for each in lines)
-    return " ".join(takewhile(bool, texts))

@@ -22,7 +22,7 @@ _BLIND_LOCK_S = 3600.0  # where nobody tells what other processes have open
 _TEMPORARY_S = 3600.0
 _OBJECT_DRAFT = re.compile(r"tmp_(obj|pack|idx|rev|bitmap|midx|graph)_\w+|\.tmp-.+")
 _INCOMING = re.compile(r"(incoming|tmp_objdir)-.+")
-_LOCAL_DRAFT = re.compile(r"file\.draft|.+\.[0-9a-f]{32}")
+_LOCAL_DRAFT = re.compile(r".+\.(draft|[0-9a-f]{32})")
 _SLOT = "ref-"
 
 

@@ -122,11 +122,12 @@ class _Mending:
         """Write all that is wanted as a new pack, once."""
         if self._is_saved or not self._wanted:
             return
-        name = write_pack(self._folder, self._entries())
+        entries = list(self._entries())
+        name = write_pack(self._folder, entries)
         for pack in self._sound.packs:
             if pack.path.stem == name:  # the very same, so it was not written
                 self._set_aside(pack)
-                write_pack(self._folder, self._entries())
+                write_pack(self._folder, entries)
         self._is_saved = True
 
     def _entries(self) -> Iterator[Entry]:
@@ -143,6 +144,7 @@ class _Mending:
         # Git's index over several packs would name one that is gone.
         for index in self._folder.glob("multi-pack-index*"):
             remove_quietly(index)
+        pack.close()
         files = [pack.path.with_suffix(ending) for ending in _ENDINGS]
         words = [self._case.rescue(file) for file in files if file.exists()]
         self._aside[pack.path] = words[-1] if words else "gone meanwhile"

@@ -57,28 +57,36 @@ class Added:
 
 
 def added(
-    read: Callable[[bytes], Tree], tree: bytes, others: Sequence[bytes]
+    read: Callable[[bytes], Tree],
+    tree: bytes,
+    others: Sequence[bytes],
+    walked: set[Added] | None = None,
 ) -> Iterator[Added]:
-    """Yield what a tree has at any path and none of some others has there.
+    """Yield what a commit's tree has at any path and none of some others has there.
 
     Args:
         read: Returns the entries of a tree.
+        others: The trees of the commits that it stands on, and any.
+        walked: What was yielded of commits so far, and is not again. For who takes
+            commits in their order, oldest first: then all below it came as well.
     """
-    if tree in others:
-        return
-    yield Added("", _FOLDER_MODE, tree)
-    todo = [("", tree, others)]
+    todo = [(Added("", _FOLDER_MODE, tree), others)] if tree not in others else []
     while todo:
-        prefix, sha, others = todo.pop()
+        each, others = todo.pop()
+        if walked is not None:
+            if each in walked:
+                continue
+            walked.add(each)
+        yield each
+        if not each.is_folder:
+            continue
         before = [read(other) for other in others]
-        fresh = {*read(sha).items()}.difference(*(each.items() for each in before))
-        for name, (mode, child) in sorted(fresh):
-            path = prefix + printable(name)
-            yield Added(path, mode, child)
-            if stat.S_ISDIR(mode):
-                found = [each[name] for each in before if name in each]
-                below = [sha for mode, sha in found if stat.S_ISDIR(mode)]
-                todo.append((f"{path}/", child, below))
+        fresh = {*read(each.sha).items()}.difference(*(tree.items() for tree in before))
+        prefix = f"{each.path}/" if each.path else ""
+        for name, (mode, child) in sorted(fresh, reverse=True):
+            found = [tree[name] for tree in before if name in tree]
+            below = [sha for mode, sha in found if stat.S_ISDIR(mode)]
+            todo.append((Added(prefix + printable(name), mode, child), below))
 
 
 class Reader(Repository):
@@ -242,11 +250,12 @@ def root_of(commit: bytes) -> bytes:
     return bytes.fromhex(commit[5:45].decode())
 
 
-def parents_of(commit: bytes) -> list[str]:
+def parents_of(commit: bytes) -> list[CommitId]:
     """Return the ids of the commits that a commit stands on."""
-    at, found = 46, []  # behind the line of the tree
+    found: list[CommitId] = []
+    at = 46  # behind the line of the tree
     while line := _PARENT.match(commit, at):
-        found.append(line[1].decode())
+        found.append(CommitId(line[1].decode()))
         at = line.end()
     return found
 

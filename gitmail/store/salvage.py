@@ -8,6 +8,7 @@ counts only if its bytes have the id that it is asked for by.
 import hashlib
 import mmap
 import zlib
+from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -16,7 +17,7 @@ from dulwich.object_format import SHA1
 from dulwich.pack import apply_delta, load_pack_index
 
 from gitmail.store.pack import KINDS
-from gitmail.store.repository import UNREADABLE, Kept
+from gitmail.store.repository import UNREADABLE
 
 TAG = 4
 _OFS_DELTA, _REF_DELTA = 6, 7
@@ -24,7 +25,7 @@ _NAMES = {number: name for name, number in KINDS.items()} | {TAG: b"tag"}
 _NUMBERS = {name: number for number, name in _NAMES.items()}
 _WINDOW = 64 * 1024
 _MARGIN = 64  # what does not compress takes a few bytes more
-_BASES_KEPT = 128
+_BASES_BYTES = 64 * 1024 * 1024
 _LONGEST_CHAIN = 4096
 
 Raw = tuple[int, bytes]
@@ -36,6 +37,30 @@ class Source(Protocol):
 
     def read(self, sha: bytes) -> Raw:
         """Return an object; one of `UNREADABLE` is raised where it is damaged."""
+
+
+class _Bases:
+    """The objects that were read last, by their places, for deltas against them."""
+
+    def __init__(self) -> None:
+        self._items: OrderedDict[int, Raw] = OrderedDict()
+        self._size_bytes = 0
+
+    def get(self, at: int) -> Raw | None:
+        item = self._items.get(at)
+        if item:
+            self._items.move_to_end(at)
+        return item
+
+    def put(self, at: int, item: Raw) -> None:
+        self._size_bytes += len(item[1])
+        old = self._items.pop(at, None)
+        self._items[at] = item
+        if old:
+            self._size_bytes -= len(old[1])
+        while self._size_bytes > _BASES_BYTES:
+            _, (_, data) = self._items.popitem(last=False)
+            self._size_bytes -= len(data)
 
 
 class PackFile:
@@ -54,7 +79,7 @@ class PackFile:
         self.path = path
         self.has_index = True
         self._data = _mapped(path)
-        self._bases: Kept[Raw] = Kept(_BASES_KEPT)
+        self._bases = _Bases()
         self._claimed: dict[bytes, int] = {}
         self.damage = self._check()
         self.offsets = dict(self._salvaged()) if self.damage else self._claimed
@@ -62,6 +87,11 @@ class PackFile:
     def read(self, sha: bytes) -> Raw:
         """Return an object of this pack."""
         return self._resolve(self.offsets[sha])
+
+    def close(self) -> None:
+        """Let go of the file, which on Windows could not be moved else."""
+        if isinstance(self._data, mmap.mmap):
+            self._data.close()
 
     def _check(self) -> str | None:
         try:

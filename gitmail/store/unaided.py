@@ -5,11 +5,15 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Iterable
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dulwich.client import LocalGitClient, get_transport_and_path
+from dulwich.client import (
+    LocalGitClient,
+    TraditionalGitClient,
+    get_transport_and_path,
+)
 from dulwich.file import FileLocked
 from dulwich.objects import ZERO_SHA, ObjectID
 from dulwich.refs import Ref
@@ -26,6 +30,7 @@ from gitmail.records.names import CommitId, is_hex
 from gitmail.store import transport
 from gitmail.store.disk import flush_folder, translated, translation
 from gitmail.store.remote import Remote
+from gitmail.store.unaided_http import Connections, credentials
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,8 +59,8 @@ class UnaidedTransport:
         """Return the commit of the branch there, None where there is no branch."""
 
         def ask() -> CommitId | None:
-            client, path = self._client()
-            found = client.get_refs(path.encode(), ref_prefix=[self._ref])
+            with self._client() as (client, path):
+                found = client.get_refs(path, ref_prefix=[self._ref])
             refs: dict[Any, Any] = dict(found.refs)
             return _commit(refs.get(self._ref))
 
@@ -101,11 +106,11 @@ class UnaidedTransport:
     def _fetch(self) -> CommitId | None:
         packs = self._git_dir / "objects" / "pack"
         before = {*os.listdir(packs)}
-        with Repo(str(self._git_dir.parent)) as repository:
-            client, path = self._client()
-            found = client.fetch(
-                path.encode(), repository, self._wants, ref_prefix=[self._ref]
-            )
+        with (
+            Repo(str(self._git_dir.parent)) as repository,
+            self._client() as (client, path),
+        ):
+            found = client.fetch(path, repository, self._wants, ref_prefix=[self._ref])
         _flush(packs, {*os.listdir(packs)} - before)
         return _commit(dict(found.refs).get(self._ref))
 
@@ -118,10 +123,12 @@ class UnaidedTransport:
                 raise RemoteMovedError(where)
             return {self._ref: commit.encode()}
 
-        with Repo(str(self._git_dir.parent)) as repository:
-            client, path = self._client()
+        with (
+            Repo(str(self._git_dir.parent)) as repository,
+            self._client() as (client, path),
+        ):
             done = client.send_pack(
-                path.encode(),
+                path,
                 update,
                 repository.object_store.generate_pack_data,
                 progress=told.append,
@@ -189,11 +196,27 @@ class UnaidedTransport:
     def _wants(self, refs: dict[Any, Any], _depth: int | None = None) -> list[Any]:
         return [refs[self._ref]] if self._ref in refs else []
 
-    def _client(self) -> tuple[Any, str]:
-        folder = self._remote.folder
+    @contextmanager
+    def _client(self) -> "Iterator[tuple[Any, bytes]]":
+        """Yield what speaks to the remote, and the path of the repository there."""
+        url, folder = self._remote.url, self._remote.folder
         if folder is not None:  # a colon in a path would be taken for a host
-            return LocalGitClient(quiet=True), str(folder)
-        return get_transport_and_path(self._remote.url, quiet=True, ssh_command=_SSH)
+            yield LocalGitClient(quiet=True), os.fsencode(folder)
+            return
+        more: dict[str, Any] = {"ssh_command": _SSH}
+        with ExitStack() as stack:
+            if url.startswith("http"):
+                connections = stack.enter_context(closing(Connections(url)))
+                user, password = credentials(url)
+                more = {
+                    "pool_manager": connections,
+                    "username": user,
+                    "password": password,
+                }
+            client, path = get_transport_and_path(url, quiet=True, **more)
+            if isinstance(client, TraditionalGitClient):
+                _close_after(client, stack)
+            yield client, path.encode()
 
     def _bounded(self, act: Callable[[], T]) -> T:
         """Return what a function returns, unless the remote takes too long.
@@ -222,6 +245,18 @@ class UnaidedTransport:
         if not results:
             raise RemoteFailedError(where, transport.slow())
         return results[0]
+
+
+def _close_after(client: TraditionalGitClient, stack: ExitStack) -> None:
+    """Have all connections closed, for dulwich forgets those that break early."""
+    connect = client._connect  # noqa: SLF001 - nothing else sees each connection
+
+    def kept(*args: Any, **said: Any) -> Any:
+        made = connect(*args, **said)
+        stack.callback(made[0].close)
+        return made
+
+    client._connect = kept  # type: ignore[method-assign]  # noqa: SLF001 - as above
 
 
 @contextmanager

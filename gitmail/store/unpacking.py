@@ -15,25 +15,27 @@ from dulwich.errors import ApplyDeltaError
 from dulwich.pack import apply_delta
 
 from gitmail.store.pack import BLOB, COMMIT, TREE, Entry, NewObject, deflate
+from gitmail.store.pack_numbers import (
+    OFS_DELTA,
+    REF_DELTA,
+    DamagedPackError,
+    read_distance,
+    read_head,
+    read_size,
+)
 
 Find = Callable[[bytes], NewObject | None]
 """Returns an object that is here already, None where it is not."""
 
-_OFS_DELTA, _REF_DELTA = 6, 7
 _KINDS = (COMMIT, TREE, BLOB)
 _HEAD_BYTES = 12
 _ID_BYTES = 20
-_LARGEST_BYTES = 16 * 1024 * 1024
 _DEEPEST_CHAIN = 250  # what `git gc --aggressive` made once; 50 by default
 _KEPT_BYTES = 64 * 1024 * 1024
 # What all reading together may unpack: trees of large folders become small deltas, but
 # a small file must not keep a machine busy for hours.
 _LARGEST_RATIO = 4096
 _ALLOWANCE_BYTES = 256 * 1024 * 1024
-
-
-class DamagedPackError(Exception):
-    """A pack cannot be read, or asks for more than it may."""
 
 
 class MissingBasesError(Exception):
@@ -148,24 +150,15 @@ class PackedObjects:
             raise DamagedPackError("its pack holds more than it says")
 
     def _read_head(self, position: int, starts: dict[int, int]) -> _Item:
-        pack, at = self._pack, position
-        byte = pack[at]
-        kind, size, shift = byte >> 4 & 7, byte & 15, 4
-        while byte & 0x80:
-            at += 1
-            byte = pack[at]
-            size |= (byte & 0x7F) << shift
-            shift += 7
-            if size > _LARGEST_BYTES:
-                raise DamagedPackError(_too_large(size))
-        at += 1
+        pack = self._pack
+        kind, size, at = read_head(pack, position)
         base: int | bytes | None = None
-        if kind == _OFS_DELTA:
-            distance, at = _distance(pack, at)
+        if kind == OFS_DELTA:
+            distance, at = read_distance(pack, at)
             if position - distance not in starts or not distance:
                 raise DamagedPackError("a delta is against nothing")
             base = starts[position - distance]
-        elif kind == _REF_DELTA:
+        elif kind == REF_DELTA:
             base, at = pack[at : at + _ID_BYTES], at + _ID_BYTES
         elif kind not in _KINDS:
             raise DamagedPackError(f"it holds an object of kind {kind}")
@@ -266,10 +259,8 @@ class PackedObjects:
         return found.data
 
     def _apply(self, base: bytes, delta: bytes) -> bytes:
-        _, at = _number(delta, 0)
-        size, _ = _number(delta, at)
-        if size > _LARGEST_BYTES:  # before room is made for it
-            raise DamagedPackError(_too_large(size))
+        _, at = read_size(delta, 0)
+        size, _ = read_size(delta, at)  # which is bounded before room is made for it
         self._spend(size)
         return b"".join(apply_delta(base, delta))
 
@@ -289,33 +280,3 @@ class PackedObjects:
 
     def _base_id(self, item: _Item) -> bytes | None:
         return self._items[item.base].sha if isinstance(item.base, int) else item.base
-
-
-def _distance(pack: bytes, at: int) -> tuple[int, int]:
-    byte = pack[at]
-    distance = byte & 0x7F
-    while byte & 0x80:
-        at += 1
-        byte = pack[at]
-        distance = (distance + 1 << 7) | byte & 0x7F
-        if distance > len(pack):
-            raise DamagedPackError("a delta is against nothing")
-    return distance, at + 1
-
-
-def _number(delta: bytes, at: int) -> tuple[int, int]:
-    """Return one of the two sizes at the head of a delta, and what is behind it."""
-    size, shift = 0, 0
-    while True:
-        byte = delta[at]
-        size |= (byte & 0x7F) << shift
-        shift += 7
-        at += 1
-        if size > _LARGEST_BYTES:
-            raise DamagedPackError(_too_large(size))
-        if not byte & 0x80:
-            return size, at
-
-
-def _too_large(size: int) -> str:
-    return f"an object has {size:,} bytes or more, the limit is {_LARGEST_BYTES:,}"

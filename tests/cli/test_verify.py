@@ -8,7 +8,7 @@ import pytest
 from gitmail.mailbox.guarding import Refusal
 from gitmail.mailbox.verifying import Finding, Verified
 from gitmail.records.names import CommitId
-from gitmail.records.rules import Rule
+from gitmail.records.rule import Rule
 from gitmail.render import verifying
 from gitmail.store.refs import REF
 from tests.cli.conftest import CommandLine

@@ -13,7 +13,8 @@ from gitmail import Mailbox
 from gitmail.errors import GitmailError
 from gitmail.mailbox import bundles
 from gitmail.store.pack import NewObject
-from gitmail.store.unpacking import DamagedPackError, MissingBasesError, PackedObjects
+from gitmail.store.pack_numbers import DamagedPackError
+from gitmail.store.unpacking import MissingBasesError, PackedObjects
 from tests.bundlefiles import BLOB, object_id, pack, packed, state
 from tests.helpers import SettableClock
 
