@@ -47,7 +47,7 @@ LARGE = {
 HEAVY = {"dulwich", "yaml", "sqlite3", "filelock", "watchfiles", "mcp", "pydantic"}
 UNTESTED_ERRORS: dict[str, str] = {}
 """Errors that no test brings about, each with the reason."""
-ALONE = {"format", "demo", "mcp"}
+ALONE = {"format", "demo", "mcp", "merge-driver"}
 """Commands that are no verb of a mailbox."""
 
 
@@ -203,14 +203,18 @@ def test_a_verb_has_one_name_everywhere() -> None:
         "log",
         "status",
         "verify",
+        "doctor",
+        "sync",
     }
     tools = {tool.name for tool in TOOLS}
 
-    assert commands() - ALONE == verbs | mailbox | {"memory"}
+    groups = {"memory", "remote", "bundle"}
+    assert commands() - ALONE == verbs | mailbox | groups
     assert {f"message_{verb}" for verb in verbs - {"receipts", "room"}} | {
         "agent_register",
         "agent_list",
         "mailbox_status",
+        "mailbox_sync",
     } == tools
 
 

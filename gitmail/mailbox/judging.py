@@ -10,10 +10,9 @@ from datetime import UTC, datetime
 from gitmail.errors import CorruptMailboxError
 from gitmail.mailbox.judging_records import RecordJudge
 from gitmail.mailbox.past import Past
-from gitmail.mailbox.slots import NOTES
 from gitmail.records import rules
 from gitmail.records.merging import is_removable
-from gitmail.records.paths import README_PATH, Family, Place, parse_path
+from gitmail.records.paths import NOTES, README_PATH, Family, Place, parse_path
 from gitmail.records.rule import OF_THE_FIRST, Rule
 from gitmail.records.rules import Act, Problem
 from gitmail.store.checking import Difference, Scratch, differences

@@ -12,7 +12,6 @@ from gitmail.errors import (
 from gitmail.mailbox.acknowledging import NOTE_LIMIT_BYTES
 from gitmail.mailbox.directory import DESCRIPTION_LIMIT
 from gitmail.mailbox.past import Past
-from gitmail.mailbox.slots import NOTES
 from gitmail.records import rules
 from gitmail.records.charter import Charter, parse_charter
 from gitmail.records.memory import parse_memory
@@ -21,6 +20,7 @@ from gitmail.records.names import Address, AgentName, MessageId
 from gitmail.records.paths import (
     ATTRIBUTES_PATH,
     CHARTER_PATH,
+    NOTES,
     Family,
     Place,
     copy_path,

@@ -188,13 +188,13 @@ class Mailbox:
         project: str | None = None,
         clock: Clock = system_clock,
     ) -> "Mailbox":
-        """Make a mailbox in a folder from what a remote has of it.
+        """Make a mailbox in a folder from what a remote or a bundle has of it.
 
         Where the remote has no such branch yet, the mailbox is a new one, which the
-        first sync takes there.
+        first sync takes there. A bundle is no remote afterwards.
 
         Args:
-            url: As git takes it.
+            url: As git takes it, or the file of a bundle that holds all of a mailbox.
             branch: The branch of the mailbox there.
             git: An installed git; None does it without.
 
@@ -202,6 +202,7 @@ class Mailbox:
             InvalidInputError: The URL or the branch.
             FolderInUseError: The folder holds something else, or a mailbox.
             RemoteFailedError: The remote cannot be reached.
+            BundleInvalidError, BundleIncompleteError: The bundle.
             NotAMailboxError: What is on that branch is something else.
             CorruptMailboxError: Something is missing there.
             UnsupportedFormatError: It is of a newer format.
@@ -210,6 +211,9 @@ class Mailbox:
         root = Path(path).resolve()
         with suppress(MailboxNotFoundError), cls.open(root, folds=False):
             raise FolderInUseError(str(root), "it is a mailbox already")
+        if Path(url).is_file():
+            bundles.start(root, url)
+            return cls.open(root, clock=clock)
         if remotes.start(root, remote, git, clock) is None:
             return cls.init(root, project=project, clock=clock)
         return cls.open(root, clock=clock)

@@ -17,13 +17,16 @@ GOLDEN = Path(__file__).parents[2] / "fixtures" / "cli"
 COMMANDS = [
     "init", "register", "agents", "whois", "retire", "unretire", "send", "reply",
     "poll", "wait", "read", "receipts", "ack", "thread", "room", "history", "search",
-    "memory", "log", "status", "verify", "format", "demo", "mcp",
+    "memory", "log", "status", "remote", "sync", "verify", "doctor", "bundle",
+    "merge-driver", "format", "demo", "mcp",
 ]  # fmt: skip
 GROUPS = {
     "memory": [
         "add", "set", "supersede", "get", "list", "search", "history", "forget",
         "restore",
     ],
+    "remote": ["add", "show", "remove"],
+    "bundle": ["create", "apply", "inspect"],
 }  # fmt: skip
 """Commands that have commands of their own."""
 ALL = [*COMMANDS, *(f"{group} {name}" for group in GROUPS for name in GROUPS[group])]
