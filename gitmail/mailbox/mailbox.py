@@ -450,7 +450,12 @@ class Mailbox:
 
         return self.store.read(ask)
 
-    def verify(self, range: str | None = None) -> Verified:  # noqa: A002 - as the command
+    def verify(
+        self,
+        range: str | None = None,  # noqa: A002 - as the command
+        *,
+        processes: int = 1,
+    ) -> Verified:
         """Prove that nothing was done to the mailbox behind gitmail's back.
 
         Nothing that was derived is relied on, and nothing is written.
@@ -458,13 +463,15 @@ class Mailbox:
         Args:
             range: A commit, or `A..B` for what B has and A has not; all by default. The
                 commits need not be in the mailbox's branch.
+            processes: How many may work at it, where it takes long. More than one
+                starts Python anew, so a script must then be safe to import.
 
         Raises:
-            InvalidArgumentError: The range names no commit here.
+            InvalidArgumentError: The range names no commit here, or the number.
             CorruptMailboxError: The branch is missing, or what A stands on cannot be
                 read.
         """
-        return verify(self.store, range)
+        return verify(self.store, range, processes)
 
     def _set_retired(self, name: str, by: str | None, *, retire: bool) -> Registered:
         parsed = parse_agent_name(name)
