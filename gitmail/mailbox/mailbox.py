@@ -188,13 +188,13 @@ class Mailbox:
         project: str | None = None,
         clock: Clock = system_clock,
     ) -> "Mailbox":
-        """Make a mailbox in a folder from what a remote has of it.
+        """Make a mailbox in a folder from what a remote, or a bundle, has of it.
 
         Where the remote has no such branch yet, the mailbox is a new one, which the
-        first sync takes there.
+        first sync takes there. From a bundle the mailbox has no remote.
 
         Args:
-            url: As git takes it.
+            url: As git takes it, or the path of a bundle.
             branch: The branch of the mailbox there.
             git: An installed git; None does it without.
 
@@ -204,13 +204,16 @@ class Mailbox:
             RemoteFailedError: The remote cannot be reached.
             NotAMailboxError: What is on that branch is something else.
             CorruptMailboxError: Something is missing there.
+            BundleInvalidError, BundleIncompleteError: The bundle is not all of one.
             UnsupportedFormatError: It is of a newer format.
         """
         remote = check_remote(url, branch)
         root = Path(path).resolve()
         with suppress(MailboxNotFoundError), cls.open(root, folds=False):
             raise FolderInUseError(str(root), "it is a mailbox already")
-        if remotes.start(root, remote, git, clock) is None:
+        if remote.folder and remote.folder.is_file():
+            bundles.start(root, remote.folder)
+        elif remotes.start(root, remote, git, clock) is None:
             return cls.init(root, project=project, clock=clock)
         return cls.open(root, clock=clock)
 
