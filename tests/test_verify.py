@@ -10,7 +10,7 @@ import pytest
 
 from gitmail import Agent, Mailbox
 from gitmail.errors import CorruptMailboxError, InvalidArgumentError
-from gitmail.mailbox.verifying import MOST_FINDINGS
+from gitmail.mailbox.verifying import MOST_FINDINGS, verify_new
 from gitmail.records.memory import Scope
 from gitmail.records.message import blob_id
 from gitmail.records.names import AgentName, CommitId
@@ -658,6 +658,38 @@ def test_findings_are_named_up_to_a_limit_and_counted_beyond(
 
     assert verified.finding_count == number
     assert len(verified.findings) == MOST_FINDINGS
+
+
+def test_several_processes_find_the_same_as_one(
+    mailbox: Mailbox, clone: Clone, clock: SettableClock
+) -> None:
+    """In the same order, also what only the history before tells."""
+    do_everything(mailbox, clock)
+    forge(clone, {PATH: of(DATA, "ready", "broken"), TWIN_PATH: DATA, "x": b"Text."})
+    forge(clone, {PATH: DATA, "x": None}, by="A Person")
+    forge(clone, dict([message_file("lead", ["reviewer"], "Do it.")]))
+    tip = CommitId(mailbox.status().tip)
+    one, several = (
+        verify_new(
+            mailbox.store.git_dir,
+            tip,
+            lambda _: False,
+            since=None,
+            processes=number,
+            patience_s=0,
+        )
+        for number in (1, 2)
+    )
+
+    assert several == one
+    rules = sorted(each.rule for each in one.findings)
+    assert rules == ["changed", "path", "sender", "twice"]
+
+
+def test_the_number_of_processes_is_checked(mailbox: Mailbox) -> None:
+    """None at all cannot work."""
+    with pytest.raises(InvalidArgumentError):
+        mailbox.verify(processes=0)
 
 
 def test_merges_by_plain_git_pass(

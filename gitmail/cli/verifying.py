@@ -1,5 +1,6 @@
 """`verify`, and the hidden `guard` that git runs on a push."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ _VERIFY = """\
 It reads every commit and every file, and names what was done against the rules of the
 format, with commit, author and path. The text is Markdown, fit for a pull request. The
 exit code is 1 where something is amiss."""
+_MOST_PROCESSES = 8
 REFUSED_EXIT = 3
 """The push is refused and it has been said why; the hook knows the number."""
 
@@ -36,11 +38,18 @@ def add_parser(commands: Commands) -> None:
 
 def run_verify(shell: Shell) -> int:
     """Verify a history, and tell what was found."""
-    value = shell.mailbox.verify(shell.args.range)
+    value = shell.mailbox.verify(shell.args.range, processes=_processors())
     shell.show(
         lambda: late.verifying.plain(value), lambda: late.verifying.summary(value)
     )
     return 1 if value.finding_count else 0
+
+
+def _processors() -> int:
+    """Return on how many processors this process may run."""
+    allowed = getattr(os, "sched_getaffinity", None)  # which not every system has
+    count = len(allowed(0)) if allowed else os.cpu_count()
+    return min(count or 1, _MOST_PROCESSES)
 
 
 def run_guard(shell: Shell) -> int:

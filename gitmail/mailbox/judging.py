@@ -1,15 +1,17 @@
 """Judging one commit: what it did to the tree, by the rules of `gitmail.records.rules`.
 
 A merge is judged by what it did beyond merging: by how its tree differs from the one
-that its sides merge to.
+that its sides merge to. What was judged before makes no difference here, so that any
+process may judge any commit; what it does make a difference to is left open.
 """
 
-from collections.abc import Callable
 from datetime import UTC, datetime
+from enum import Enum, auto
+from typing import NamedTuple
 
 from gitmail.errors import CorruptMailboxError
 from gitmail.mailbox.judging_records import RecordJudge
-from gitmail.mailbox.past import Past
+from gitmail.mailbox.shelf import Shelf
 from gitmail.records import rules
 from gitmail.records.merging import is_removable
 from gitmail.records.paths import NOTES, README_PATH, Family, Place, parse_path
@@ -18,8 +20,6 @@ from gitmail.records.rules import Act, Problem
 from gitmail.store.checking import Difference, Scratch, differences
 from gitmail.store.repository import FILE_MODE, Commit, printable
 
-Tell = Callable[[str, Problem], None]
-"""Told the path of what is amiss, and what."""
 _MAIL = (Family.MESSAGE, Family.RECEIPT, Family.COPY)
 _MERGED_BY_GITMAIL = "sync"
 _LISTED_IN_COMMIT = 64
@@ -27,23 +27,47 @@ _SUBMODULE = 0o160000
 _FOLDER = 0o40000
 
 
+class What(Enum):
+    """What is said of a path."""
+
+    AMISS = auto()
+    AMISS_UNLESS_BACK = auto()
+    """A file is not by who may write it, unless it stood there before."""
+    PLACED = auto()
+    GONE = auto()
+
+
+class Said(NamedTuple):
+    """What came of judging one path of a commit.
+
+    Attributes:
+        path: Empty where it is the commit itself.
+        blob: The file that is meant.
+    """
+
+    what: What
+    path: str
+    blob: str = ""
+    problem: Problem | None = None
+
+
 class Judge:
     """Judges one commit.
 
     Args:
-        past: What was before.
+        shelf: What is kept of files that were read.
         commit: The commit.
-        tell: Told what is amiss.
 
     Attributes:
+        said: What came of it, in order.
         counts: How many records of each family are new or were changed.
     """
 
-    def __init__(self, past: Past, commit: Commit, tell: Tell) -> None:
-        self._past = past
-        self._repository = past.repository
+    def __init__(self, shelf: Shelf, commit: Commit) -> None:
+        self._shelf = shelf
+        self._repository = shelf.repository
         self._commit = commit
-        self._tell = tell
+        self.said: list[Said] = []
         self.counts = dict.fromkeys(Family, 0)
         address = f"{commit.author}@gitmail.invalid"
         is_agent = commit.email == address
@@ -54,9 +78,9 @@ class Judge:
             author=commit.author if is_agent else f"{commit.author!r}, a person",
             time=datetime.fromtimestamp(commit.time, UTC),
             operations=tuple(commit.trailers("Gitmail-Op")),
-            body_limit=past.body_limit(commit.tree),
+            body_limit=shelf.body_limit(commit.tree),
         )
-        self._records = RecordJudge(past, commit.tree, self._act)
+        self._records = RecordJudge(shelf, commit.tree, self._act)
 
     def run(self, scratch: Scratch) -> None:
         """Judge the commit; what cannot be read is told, and the rest goes on."""
@@ -132,7 +156,7 @@ class Judge:
         if old and not self._records.belonged(change.path, place, old):
             old = None  # nobody's loss: it may be put right
         if old:
-            self._past.has_gone(change.path, old)
+            self.said.append(Said(What.GONE, change.path, old))
         if change.new is None:
             if old and not _may_go(change.path, place):
                 self._tell(change.path, (Rule.REMOVED, "stays for ever"))
@@ -172,17 +196,17 @@ class Judge:
         self, change: Difference, place: Place, old: str | None, data: bytes
     ) -> None:
         self.counts[place.family] += 1
+        is_one = _is_written_once(change.path, place)
+        blob = change.new or ""
         try:
             for problem in self._records.problems(change.path, place, old, data):
-                is_first = problem[0] in OF_THE_FIRST
-                if not (is_first and self._is_back(change, place)):
-                    self._tell(change.path, problem)
+                is_open = is_one and problem[0] in OF_THE_FIRST
+                what = What.AMISS_UNLESS_BACK if is_open else What.AMISS
+                self.said.append(Said(what, change.path, blob, problem))
         except CorruptMailboxError as error:
             self._damage(change.path, str(error.details["what"]))
-
-    def _is_back(self, change: Difference, place: Place) -> bool:
-        is_one = _is_written_once(change.path, place)
-        return is_one and self._past.was_there(change.path, change.new or "")
+        if place.family is Family.MESSAGE:
+            self.said.append(Said(What.PLACED, change.path, blob))
 
     def _beside(self, change: Difference) -> list[str]:
         folder = change.path.rpartition("/")[0]
@@ -190,6 +214,9 @@ class Judge:
             printable(name)
             for name in self._repository.folder(self._commit.tree, folder)
         ]
+
+    def _tell(self, path: str, problem: Problem) -> None:
+        self.said.append(Said(What.AMISS, path, problem=problem))
 
     def _damage(self, path: str, what: str) -> None:
         self._tell(path, (Rule.OBJECT, what))

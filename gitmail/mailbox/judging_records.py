@@ -11,7 +11,7 @@ from gitmail.errors import (
 )
 from gitmail.mailbox.acknowledging import NOTE_LIMIT_BYTES
 from gitmail.mailbox.directory import DESCRIPTION_LIMIT
-from gitmail.mailbox.past import Past
+from gitmail.mailbox.shelf import Shelf
 from gitmail.records import rules
 from gitmail.records.charter import Charter, parse_charter
 from gitmail.records.memory import parse_memory
@@ -39,7 +39,7 @@ class RecordJudge:
     """Judges what is new in one commit, file by file.
 
     Args:
-        past: What was before.
+        shelf: What is kept of files that were read.
         tree: The commit's tree.
         act: What the commit says of itself.
 
@@ -47,9 +47,9 @@ class RecordJudge:
         about: Ids of the messages that it is about.
     """
 
-    def __init__(self, past: Past, tree: str, act: Act) -> None:
-        self._past = past
-        self._repository = past.repository
+    def __init__(self, shelf: Shelf, tree: str, act: Act) -> None:
+        self._shelf = shelf
+        self._repository = shelf.repository
         self._tree = tree
         self._act = act
         self.about: set[str] = set()
@@ -79,7 +79,7 @@ class RecordJudge:
         except CorruptMailboxError:
             return True
         if place.family is Family.MEMORY:
-            record = self._past.record(old)
+            record = self._shelf.record(old)
             return record is not None and memory_path(record, place.part) == path
         try:
             return rules.right_path(data, place) in (path, "")
@@ -90,19 +90,16 @@ class RecordJudge:
         self, path: str, place: Place, _old: str | None, data: bytes
     ) -> Problems:
         message = parse_message(data)
-        right = self._past.keep_letter(message, place.part).path
+        right = self._shelf.keep_letter(message, place.part).path
         self.about.add(message.id)
         yield from rules.message_problems(message, path, right, self._act)
-        other = self._past.place(message.id, path, self._tree)
-        if other:
-            yield Rule.TWICE, f"the same message stands at {other}"
 
     def _judge_receipt(
         self, path: str, place: Place, _old: str | None, data: bytes
     ) -> Problems:
         receipt = parse_receipt(data)
         self.about.add(receipt.message)
-        letter = self._past.letter(receipt.message, place, self._tree)
+        letter = self._shelf.letter(receipt.message, place, self._tree)
         yield from rules.size_problems(receipt.note, NOTE_LIMIT_BYTES)
         yield from rules.receipt_problems(
             receipt,
@@ -123,7 +120,7 @@ class RecordJudge:
     ) -> Problems:
         copy = parse_blind_copy(data)
         self.about.add(copy.message)
-        letter = self._past.letter(copy.message, place, self._tree)
+        letter = self._shelf.letter(copy.message, place, self._tree)
         return rules.copy_problems(copy, path, place, self._act, letter)
 
     def _judge_profile(
@@ -142,8 +139,8 @@ class RecordJudge:
         record = parse_memory(data)
         if path.startswith(NOTES):
             return rules.note_problems(record, path, self._act)
-        before = self._past.record(old) if old else None
-        self._past.keep_record(record)
+        before = self._shelf.record(old) if old else None
+        self._shelf.keep_record(record)
         return rules.slot_problems(record, path, old, before, self._act)
 
     def _judge_fixed(

@@ -188,13 +188,13 @@ class Mailbox:
         project: str | None = None,
         clock: Clock = system_clock,
     ) -> "Mailbox":
-        """Make a mailbox in a folder from what a remote or a bundle has of it.
+        """Make a mailbox in a folder from what a remote, or a bundle, has of it.
 
         Where the remote has no such branch yet, the mailbox is a new one, which the
-        first sync takes there. A bundle is no remote afterwards.
+        first sync takes there. From a bundle the mailbox has no remote.
 
         Args:
-            url: As git takes it, or the file of a bundle that holds all of a mailbox.
+            url: As git takes it, or the path of a bundle.
             branch: The branch of the mailbox there.
             git: An installed git; None does it without.
 
@@ -202,19 +202,18 @@ class Mailbox:
             InvalidInputError: The URL or the branch.
             FolderInUseError: The folder holds something else, or a mailbox.
             RemoteFailedError: The remote cannot be reached.
-            BundleInvalidError, BundleIncompleteError: The bundle.
             NotAMailboxError: What is on that branch is something else.
             CorruptMailboxError: Something is missing there.
+            BundleInvalidError, BundleIncompleteError: The bundle is not all of one.
             UnsupportedFormatError: It is of a newer format.
         """
         remote = check_remote(url, branch)
         root = Path(path).resolve()
         with suppress(MailboxNotFoundError), cls.open(root, folds=False):
             raise FolderInUseError(str(root), "it is a mailbox already")
-        if Path(url).is_file():
-            bundles.start(root, url)
-            return cls.open(root, clock=clock)
-        if remotes.start(root, remote, git, clock) is None:
+        if remote.folder and remote.folder.is_file():
+            bundles.start(root, remote.folder)
+        elif remotes.start(root, remote, git, clock) is None:
             return cls.init(root, project=project, clock=clock)
         return cls.open(root, clock=clock)
 
@@ -454,7 +453,12 @@ class Mailbox:
 
         return self.store.read(ask)
 
-    def verify(self, range: str | None = None) -> Verified:  # noqa: A002 - as the command
+    def verify(
+        self,
+        range: str | None = None,  # noqa: A002 - as the command
+        *,
+        processes: int = 1,
+    ) -> Verified:
         """Prove that nothing was done to the mailbox behind gitmail's back.
 
         Nothing that was derived is relied on, and nothing is written.
@@ -462,13 +466,15 @@ class Mailbox:
         Args:
             range: A commit, or `A..B` for what B has and A has not; all by default. The
                 commits need not be in the mailbox's branch.
+            processes: How many may work at it, where it takes long. More than one
+                starts Python anew, so a script must then be safe to import.
 
         Raises:
-            InvalidArgumentError: The range names no commit here.
+            InvalidArgumentError: The range names no commit here, or the number.
             CorruptMailboxError: The branch is missing, or what A stands on cannot be
                 read.
         """
-        return verify(self.store, range)
+        return verify(self.store, range, processes)
 
     def _set_retired(self, name: str, by: str | None, *, retire: bool) -> Registered:
         parsed = parse_agent_name(name)

@@ -5,26 +5,29 @@ kept of it does not grow with what messages say.
 """
 
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
 from gitmail.errors import CorruptMailboxError
-from gitmail.mailbox.judging import Judge
+from gitmail.mailbox.bench import PATIENCE_S, Judged, judge_all
+from gitmail.mailbox.checks import number
+from gitmail.mailbox.judging import What
 from gitmail.mailbox.past import Past
 from gitmail.mailbox.spans import parse_span
 from gitmail.records.names import CommitId
 from gitmail.records.paths import Family
 from gitmail.records.rule import Rule
 from gitmail.records.rules import Problem
-from gitmail.store.checking import CheckedRepository, Scratch, Walk
+from gitmail.store.checking import CheckedRepository, Walk
 from gitmail.store.keeper import Progress
 from gitmail.store.refs import REF
-from gitmail.store.repository import Commit
 from gitmail.store.store import Store
 
 MOST_FINDINGS = 1000
 """Findings that are named; all are counted."""
+_MOST_PROCESSES = 64
 _PROGRESS_STEP = 1000
 _CLOCK_SLACK_S = 3600
 """By how much the clocks of two machines may disagree."""
@@ -69,10 +72,11 @@ class Verified:
     findings: tuple[Finding, ...]
 
 
-def verify(store: Store, span: str | None) -> Verified:
+def verify(store: Store, span: str | None, processes: int) -> Verified:
     """Judge a history or a part of it.
 
     Args:
+        processes: How many may work at it.
         span: A commit, or `A..B` for what B has and A has not, None for all.
 
     Raises:
@@ -83,18 +87,17 @@ def verify(store: Store, span: str | None) -> Verified:
     tip = store.branch.read()
     if tip is None:
         raise CorruptMailboxError(f"{REF} is missing", str(store.root))
-    repository = CheckedRepository(store.git_dir)
-    try:
+    number("processes", processes, _MOST_PROCESSES)
+    with closing(CheckedRepository(store.git_dir)) as repository:
         start, since = parse_span(span, tip, repository.find)
         hidden = {c.id for c in repository.walk(since)} if since else set()
-    finally:
-        repository.close()
     return verify_new(
         store.git_dir,
         start,
         hidden.__contains__,
         since=since,
         progress=store.progress,
+        processes=processes,
     )
 
 
@@ -106,6 +109,8 @@ def verify_new(
     since: CommitId | None,
     incoming: Path | None = None,
     progress: Progress | None = None,
+    processes: int = 1,
+    patience_s: float = PATIENCE_S,
 ) -> Verified:
     """Judge all that a commit stands on, but what is known.
 
@@ -113,27 +118,38 @@ def verify_new(
         is_known: Tells of a commit that it is left out, with all that it stands on.
         since: The latest commit that is known, None where none is.
         incoming: A second folder of objects, of what is not in the mailbox yet.
+        processes: How many may work at it.
+        patience_s: How long one does before others are started.
     """
-    repository = CheckedRepository(git_dir, incoming=incoming)
-    scratch = Scratch(git_dir, incoming=incoming)
-    try:
-        run = _Run(repository, scratch, since, progress)
-        return run.over(start, is_known)
-    finally:
-        repository.close()
-        scratch.close()
+    with closing(CheckedRepository(git_dir, incoming=incoming)) as repository:
+        run = _Run(repository, since, progress)
+        walk = run.walk(start, is_known)
+        keys = [
+            key
+            for key, node in walk.nodes.items()
+            if not walk.broken.keys() & node.parents
+        ]
+        found = judge_all(git_dir, incoming, keys, processes, patience_s)
+        for number, judged in enumerate(found, 1):
+            run.take(number, judged)
+        return run.result(start, len(walk.nodes))
 
 
 class _Run:
+    """One run over one history.
+
+    Args:
+        repository: Where the objects are.
+        since: The commit from which on commits are judged, None for all.
+    """
+
     def __init__(
         self,
         repository: CheckedRepository,
-        scratch: Scratch,
         since: CommitId | None,
         progress: Progress | None,
     ) -> None:
         self._repository = repository
-        self._scratch = scratch
         self._since = since
         self._progress = progress
         self._past = Past(repository, since)
@@ -141,27 +157,45 @@ class _Run:
         self._findings: list[Finding] = []
         self._finding_count = 0
 
-    def over(self, start: CommitId, is_known: Callable[[CommitId], bool]) -> Verified:
+    def walk(self, start: CommitId, is_known: Callable[[CommitId], bool]) -> Walk:
+        """Return the commits, of which those that cannot be judged are told."""
         walk = Walk(self._repository, start, is_known, self._report)
         for key, what in walk.broken.items():
             self._add(key, "", "", (Rule.OBJECT, what))
         followed = walk.followed()
         roots = [key for key, node in walk.nodes.items() if not node.parents]
-        strange = {*roots} if self._since else {*roots[1:]}
-        for number, (key, node) in enumerate(walk.nodes.items(), 1):
-            commit = self._repository.commit(key)
-            if key in strange:
-                problem = Rule.ROOT, "begins a history of its own"
-                self._add(key, commit.author, "", problem)
-            self._judge_time(commit, followed.get(key, node.time))
-            if not walk.broken.keys() & node.parents:
-                self._judge(commit)
-            self._report("commits checked", number)
+        for key in roots if self._since else roots[1:]:
+            self._add_of(key, (Rule.ROOT, "begins a history of its own"))
+        for key, node in walk.nodes.items():
+            ahead_s = node.time - followed.get(key, node.time)
+            if ahead_s > _CLOCK_SLACK_S:
+                what = f"is dated {timedelta(seconds=ahead_s)} after what stands on it"
+                self._add_of(key, (Rule.CLOCK, what))
+        return walk
+
+    def take(self, number: int, judged: Judged) -> None:
+        """Take in what came of judging a commit, in the order of the history."""
+        for family, count in judged.counts.items():
+            self._counts[family] += count
+        for what, path, blob, problem in judged.said:
+            if what is What.GONE:
+                self._past.has_gone(path, blob)
+            elif what is What.PLACED:
+                problem = self._twice(path, blob, judged.tree)  # noqa: PLW2901 - found
+            is_back = what is What.AMISS_UNLESS_BACK and self._past.was_there(
+                path, blob
+            )
+            if problem and not is_back:
+                self._add(judged.commit, judged.author, path, problem)
+        self._report("commits checked", number)
+
+    def result(self, start: CommitId, commit_count: int) -> Verified:
+        """Return what was found."""
         counts = self._counts
         return Verified(
             tip=start,
             since=self._since,
-            commit_count=len(walk.nodes),
+            commit_count=commit_count,
             message_count=counts[Family.MESSAGE],
             receipt_count=counts[Family.RECEIPT],
             record_count=counts[Family.PROFILE] + counts[Family.MEMORY],
@@ -169,20 +203,12 @@ class _Run:
             findings=tuple(self._findings),
         )
 
-    def _judge(self, commit: Commit) -> None:
-        def tell(path: str, problem: Problem) -> None:
-            self._add(commit.id, commit.author, path, problem)
+    def _twice(self, path: str, blob: str, tree: str) -> Problem | None:
+        other = self._past.place(blob, path, tree)
+        return (Rule.TWICE, f"the same message stands at {other}") if other else None
 
-        judge = Judge(self._past, commit, tell)
-        judge.run(self._scratch)
-        for family, count in judge.counts.items():
-            self._counts[family] += count
-
-    def _judge_time(self, commit: Commit, followed_s: int) -> None:
-        ahead_s = commit.time - followed_s
-        if ahead_s > _CLOCK_SLACK_S:
-            what = f"is dated {timedelta(seconds=ahead_s)} after what stands on it"
-            self._add(commit.id, commit.author, "", (Rule.CLOCK, what))
+    def _add_of(self, key: CommitId, problem: Problem) -> None:
+        self._add(key, self._repository.commit(key).author, "", problem)
 
     def _add(self, commit: CommitId, author: str, path: str, problem: Problem) -> None:
         self._finding_count += 1

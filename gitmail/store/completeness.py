@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gitmail.errors import CorruptMailboxError
 from gitmail.records.names import is_hex
-from gitmail.store.findings import Case
+from gitmail.store.findings import Case, entries
 from gitmail.store.repository import UNREADABLE, Repository, printable
 from gitmail.store.salvage import TAG, LooseFile, PackFile, Raw, Source
 
@@ -202,7 +202,7 @@ def alternates(objects: Path) -> list[Path]:
 
 def _loose(objects: Path) -> Iterator[LooseFile]:
     for folder in sorted(objects.glob("[0-9a-f][0-9a-f]")):
-        for path in folder.iterdir():
+        for path in entries(folder):
             if is_hex(folder.name + path.name):
                 with suppress(FileNotFoundError):
                     yield LooseFile(path)

@@ -6,7 +6,7 @@ unless it is by its nature unfinished.
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -219,3 +219,17 @@ class Case:
         """Tell how far a piece of work is, now and then."""
         if self.progress and number % 1000 == 0:
             self.progress(what, number)
+
+
+def entries(folder: Path) -> list[Path]:
+    """Return what is in a folder, which git may be removing."""
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder, some of which may be gone at once."""
+    for place, _, names in os.walk(folder):
+        yield from (Path(place, name) for name in sorted(names))

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from gitmail.store.disk import remove_quietly
-from gitmail.store.findings import Case, Kind
+from gitmail.store.findings import Case, Kind, entries, files_below
 from gitmail.store.pack import DRAFT
 from gitmail.store.slots import _is_alive
 
@@ -83,7 +83,8 @@ def _remove(path: Path) -> str:
 def _locks(git_dir: Path) -> Iterator[Path]:
     yield from git_dir.glob("*.lock")
     for folder in ("refs", "logs", "objects"):
-        yield from (git_dir / folder).rglob("*.lock")
+        below = files_below(git_dir / folder)
+        yield from (path for path in below if path.suffix == ".lock")
 
 
 def _is_old(case: Case, lock: Path) -> bool:
@@ -159,21 +160,20 @@ def _temporary(case: Case) -> Iterator[Path]:
 def _is_linked(case: Case, slot: Path) -> bool:
     """Tell whether a slot is a lock too, which without it would look like git's."""
     lock = case.git_dir / "refs" / "heads" / "gitmail.lock"
-    return lock.exists() and lock.samefile(slot)
+    return _is_same(lock, slot)
 
 
 def _candidates(case: Case) -> Iterator[Path]:
     """Yield what has the name of a temporary file, or of a mark that is temporary."""
-    objects = case.git_dir / "objects"
-    for path in objects.iterdir():
+    for path in entries(case.git_dir / "objects"):
         if _INCOMING.fullmatch(path.name) or _OBJECT_DRAFT.fullmatch(path.name):
             yield path
         elif path.is_dir() and not path.is_symlink():
-            for below in path.iterdir():
+            for below in entries(path):
                 is_ours = below.name.startswith(DRAFT) or _is_own_mark(below)
                 if is_ours or _OBJECT_DRAFT.fullmatch(below.name):
                     yield below
-    for path in case.local.iterdir():
+    for path in entries(case.local):
         if _LOCAL_DRAFT.fullmatch(path.name) and not path.name.startswith(_SLOT):
             yield path
 
@@ -181,4 +181,11 @@ def _candidates(case: Case) -> Iterator[Path]:
 def _is_own_mark(path: Path) -> bool:
     """Tell whether it keeps a pack that a writer never got to release."""
     pack = path.with_suffix(".pack")
-    return path.suffix == ".keep" and (not pack.exists() or path.samefile(pack))
+    return path.suffix == ".keep" and (not pack.exists() or _is_same(path, pack))
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    try:
+        return path.samefile(other)
+    except FileNotFoundError:
+        return False

@@ -84,7 +84,7 @@ class _Mending:
         """Take a damaged pack out of use."""
         only = self._sound.only_in(pack)
         if not pack.has_index and not self._wanted.intersection(only):
-            if self._case.age_s(pack.path) > _LEFT_OVER_S:
+            if self._is_left_over(pack):
                 self._case.found(
                     Kind.TEMPORARY_FILE,
                     pack.path,
@@ -99,6 +99,12 @@ class _Mending:
             return f"{count} objects of it written anew, {self._set_aside(pack)}"
 
         self._case.found(Kind.DAMAGED_PACK, pack.path, pack.damage or "", mend=mend)
+
+    def _is_left_over(self, pack: PackFile) -> bool:
+        try:
+            return self._case.age_s(pack.path) > _LEFT_OVER_S
+        except FileNotFoundError:
+            return False
 
     def loose(self, path: Path, damage: str) -> None:
         """Take a damaged loose object out of the way of a sound one."""

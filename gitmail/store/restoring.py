@@ -9,7 +9,7 @@ from gitmail.errors import CorruptMailboxError, StaleWriteError
 from gitmail.records.names import CommitId, is_hex
 from gitmail.store.completeness import SoundObjects, alternates
 from gitmail.store.disk import read_small
-from gitmail.store.findings import Case, Kind
+from gitmail.store.findings import Case, Kind, files_below
 from gitmail.store.history import is_ancestor
 from gitmail.store.objects import check_objects
 from gitmail.store.refs import BRANCH, REF, Branch
@@ -81,9 +81,8 @@ def _refs(git_dir: Path) -> Iterator[tuple[str, str]]:
         value, _, name = line.partition(" ")
         if is_hex(value):
             yield name, value
-    for path in [git_dir / "HEAD", *sorted((git_dir / "refs").rglob("*"))]:
-        is_ref = path.is_file() and path.suffix != ".lock"
-        said = read_small(path) if is_ref else None
+    for path in [git_dir / "HEAD", *files_below(git_dir / "refs")]:
+        said = read_small(path) if path.suffix != ".lock" else None
         if said and is_hex(said):
             yield path.relative_to(git_dir).as_posix(), said
 

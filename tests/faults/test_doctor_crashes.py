@@ -35,7 +35,7 @@ from tests.faults.trials import Steps
 
 CHILDREN = "tests.faults.doctor_children"
 pytestmark = needs_git
-STRIDES = [41, pytest.param(1, marks=pytest.mark.stress)]
+STRIDES = [97, pytest.param(1, marks=pytest.mark.stress)]
 """The doctor has several hundred steps, each of which takes a third of a second."""
 
 
@@ -159,7 +159,7 @@ def test_a_mailbox_in_use_has_no_findings(tmp_path: Path) -> None:
         with Meanwhile(box, ["gc", "-q"], ["pack-refs", "--all"]) as cleaning:
             for sender in senders:
                 sender.answer()
-            for _ in range(15):
+            for _ in range(8):
                 assert repair(box).findings == ()
         counts = [_told_to_stop(sender) for sender in senders]
     assert cleaning.failed == []
