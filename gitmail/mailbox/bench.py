@@ -13,7 +13,7 @@ from gitmail.records.names import CommitId
 from gitmail.records.paths import Family
 from gitmail.store.checking import CheckedRepository, Scratch
 
-PATIENCE_S = 1.0
+PATIENCE_S = 0.5
 """How long one process works before others are started; that takes half as long."""
 _SLICE = 200
 

@@ -228,10 +228,11 @@ def sayings(profile: Profile) -> dict[str, tuple[Any, str]]:
 
 
 def ids(repository: Repository, path: str, blob: str | None) -> set[str]:
-    """Return the versions that a file of memory holds."""
+    """Return the versions that a file of memory holds, else its own id."""
     if blob is None:
         return set()
-    if path.startswith("memory/notes/"):
+    is_slot = parse_path(path).family is Family.MEMORY
+    if not is_slot or path.startswith("memory/notes/"):
         return {blob}
     return {*version_of(path, repository.blob(blob)).all_ids}
 

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from gitmail import Mailbox
 from gitmail.records.names import CommitId
+from gitmail.records.paths import Family, parse_path
+from gitmail.store.history import merge_bases
 from gitmail.store.repository import Repository
 from tests.clones import bring_objects, integrate, merge, merged, tip, tree_of, twin
 from tests.indexes import contents, contents_made_anew
@@ -23,10 +25,12 @@ from tests.property.clone_work import (
     Work,
     by_hand,
     found_in,
+    ids,
     start,
     work,
 )
 
+ONE_OF_TWO = (Family.RECEIPT, Family.COPY, Family.PROFILE)
 picks = st.randoms(use_true_random=False)
 FOLDER = "2026-11/30/14"
 
@@ -66,7 +70,7 @@ def histories(boxes: list[Mailbox]) -> Iterator[tuple[Repository, list[CommitId]
         repository.close()
 
 
-@settings(max_examples=settings().max_examples // 3)
+@settings(max_examples=settings().max_examples // 8)
 @given(picks)
 def test_what_verbs_wrote_is_all_there_whatever_is_merged_first(
     pick: random.Random,
@@ -93,7 +97,7 @@ def vars_of(expected: Expected) -> dict[str, object]:
     return {name: getattr(expected, name) for name in names}
 
 
-@settings(max_examples=settings().max_examples // 3)
+@settings(max_examples=settings().max_examples // 8)
 @given(picks)
 def test_what_nobody_should_have_written_merges_the_same_from_both_sides(
     pick: random.Random,
@@ -107,11 +111,48 @@ def test_what_nobody_should_have_written_merges_the_same_from_both_sides(
                 back = merge(repository, theirs, ours)
                 assert (found.tree, found.notes) == (back.tree, back.notes)
                 both = merged(repository, ours, theirs)
+                assert lost(repository, ours, theirs, both) == []
                 again = merge(repository, both, merged(repository, theirs, ours))
                 assert again.tree in (found.tree, repository.commit(both).tree)
 
 
-@settings(max_examples=settings().max_examples // 5)
+def lost(
+    repository: Repository, ours: CommitId, theirs: CommitId, both: CommitId
+) -> list[str]:
+    """Return paths whose file on a side is neither there nor kept elsewhere.
+
+    A side's file counts where no common ancestor had it. Of receipts, copies and
+    profiles one is made of two, which the rules' own tests look at.
+    """
+    bases = merge_bases(repository, ours, theirs)
+    known = {each for base in bases for each in files(repository, base)}
+    there = {*files(repository, both)}
+    kept = {blob for _, blob in there}
+    return [
+        path
+        for path, blob in {*files(repository, ours), *files(repository, theirs)} - known
+        if blob not in kept
+        and parse_path(path).family not in ONE_OF_TWO
+        # What a common ancestor had, a side has seen: it was set over, or removed.
+        and ids(repository, path, blob)
+        - in_force(repository, path, both)
+        - set().union(*(in_force(repository, path, each) for each in bases))
+    ]
+
+
+def files(repository: Repository, commit: CommitId) -> Iterator[tuple[str, str]]:
+    """Yield path and blob of each regular file of a commit."""
+    for change in repository.changes(None, repository.commit(commit).tree):
+        if change.new and change.is_plain:
+            yield change.path, change.new
+
+
+def in_force(repository: Repository, path: str, commit: CommitId) -> set[str]:
+    """Return the versions that a path of memory has in a commit."""
+    return ids(repository, path, dict(files(repository, commit)).get(path))
+
+
+@settings(max_examples=settings().max_examples // 10)
 @given(picks)
 def test_clones_that_hear_of_each_other_come_to_one_tree(pick: random.Random) -> None:
     """And their indexes say the same as ones made anew (I1)."""
