@@ -11,7 +11,7 @@ from gitmail.errors import (
     RequestConflictError,
 )
 from gitmail.mailbox.values import Availability, Sent
-from gitmail.store.index import request_number
+from gitmail.store.numbers import request_number
 from tests.helpers import SettableClock, git
 from tests.mailboxes import edit, pending, reached, refused, reopened, tip
 

@@ -27,7 +27,8 @@ from gitmail.records.paths import copy_path, hour_folder
 from gitmail.records.profile import Profile, parse_profile
 from gitmail.records.receipt import BlindCopy, Stage, parse_blind_copy
 from gitmail.records.times import from_microseconds
-from gitmail.store.index import DELIVERED, Role, thread_number
+from gitmail.store.index import DELIVERED, Role
+from gitmail.store.numbers import thread_number
 from gitmail.store.view import View
 
 _STAGES = list(Stage)

@@ -21,7 +21,7 @@ from gitmail.mailbox.lookup import (
 from gitmail.mailbox.receiving import PAGE_LIMIT, check_limit, fill
 from gitmail.mailbox.values import Conversation, Item, Page
 from gitmail.records.names import AgentName, parse_agent_name, parse_room
-from gitmail.store.index import label_key, thread_number
+from gitmail.store.numbers import label_key, thread_number
 from gitmail.store.view import View
 
 

@@ -22,7 +22,8 @@ from gitmail.records.names import (
 from gitmail.records.receipt import Stage
 from gitmail.records.text import LABEL_LIMIT, check_line
 from gitmail.records.times import parse_since, to_microseconds
-from gitmail.store.index import Role, label_key, thread_number
+from gitmail.store.index import Role
+from gitmail.store.numbers import label_key, thread_number
 from gitmail.store.view import Plan, View
 
 PAGE_LIMIT = 200

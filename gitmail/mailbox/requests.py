@@ -8,7 +8,8 @@ from gitmail.mailbox.lookup import Found, copies
 from gitmail.records.message import Importance, Message
 from gitmail.records.names import AgentName, MessageId
 from gitmail.records.receipt import BlindCopy
-from gitmail.store.index import Role, request_number
+from gitmail.store.index import Role
+from gitmail.store.numbers import request_number
 from gitmail.store.view import View
 
 _AS_SAID = (

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntFlag
-from hashlib import sha256
 from pathlib import Path
 from unicodedata import normalize
 
@@ -33,6 +32,7 @@ from gitmail.records.receipt import BlindCopy, Receipt, parse_blind_copy, parse_
 from gitmail.records.times import from_microseconds, to_microseconds
 from gitmail.store.lineage import Activity
 from gitmail.store.memory_index import MemoryIndex
+from gitmail.store.numbers import label_key, request_number, thread_number
 from gitmail.store.schema import SCHEMA
 from gitmail.store.schema import TABLES as _TABLES
 from gitmail.store.words import WORD
@@ -484,19 +484,3 @@ class _MisplacedError(Exception):
 def searchable(message: Message) -> str:
     """Return the text of a message that search looks at, composed."""
     return normalize("NFC", f"{message.subject or ''}\n{message.body}")
-
-
-def label_key(what: str, text: str) -> str:
-    """Return the name under which a room or topic is numbered; no agent has it."""
-    return f"{what} {text}"
-
-
-def request_number(sender: str, request_id: str) -> int:
-    """Return a number by which a request id is found; compare the text then."""
-    digest = sha256(f"{sender}\x00{request_id}".encode()).digest()
-    return int.from_bytes(digest[:8], signed=True)
-
-
-def thread_number(thread: MessageId) -> int:
-    """Return a number by which a thread is found; compare the id then."""
-    return int.from_bytes(bytes.fromhex(thread[:16]), signed=True)

@@ -144,7 +144,7 @@ def test_every_command_that_help_lists_has_a_golden_help_and_none_is_left_over(
 
     def listed(*command: str) -> list[str]:
         text = gitmail(*command, "--help").out
-        return re.findall(r"^    ([a-z]+) ", text, re.MULTILINE)
+        return re.findall(r"^    ([a-z-]+) ", text, re.MULTILINE)
 
     assert sorted(COMMANDS) == sorted(listed())
     assert {group: sorted(GROUPS[group]) for group in GROUPS} == {
