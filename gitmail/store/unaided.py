@@ -104,15 +104,22 @@ class UnaidedTransport:
         self.keep(commit)
 
     def _fetch(self) -> CommitId | None:
+        wanted: list[Any] = []
+
+        def want(refs: dict[Any, Any], _depth: int | None = None) -> list[Any]:
+            # What is returned in the end may be newer than what was fetched.
+            wanted[:] = [refs[self._ref]] if self._ref in refs else []
+            return [*wanted]
+
         packs = self._git_dir / "objects" / "pack"
         before = {*os.listdir(packs)}
         with (
             Repo(str(self._git_dir.parent)) as repository,
             self._client() as (client, path),
         ):
-            found = client.fetch(path, repository, self._wants, ref_prefix=[self._ref])
+            client.fetch(path, repository, want, ref_prefix=[self._ref])
         _flush(packs, {*os.listdir(packs)} - before)
-        return _commit(dict(found.refs).get(self._ref))
+        return _commit(wanted[0]) if wanted else None
 
     def _push(self, commit: CommitId, over: CommitId | None) -> None:
         where = self._remote.shown_url
@@ -192,9 +199,6 @@ class UnaidedTransport:
                 said = (done.stdout + done.stderr).decode("utf-8", "replace")
                 where = self._remote.shown_url
                 raise transport.refusal(where, f"({name} hook declined)", said)
-
-    def _wants(self, refs: dict[Any, Any], _depth: int | None = None) -> list[Any]:
-        return [refs[self._ref]] if self._ref in refs else []
 
     @contextmanager
     def _client(self) -> "Iterator[tuple[Any, bytes]]":

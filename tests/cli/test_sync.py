@@ -87,7 +87,7 @@ def test_sync_tells_what_moved_in_each_direction(
     monkeypatch.setenv("GITMAIL_GIT", switch)
     with Mailbox.open(other) as mailbox:
         mailbox.agent("lead").send(to="reviewer", body="There.")
-        mailbox.sync(git=by("git"))
+        mailbox.sync(git=by("dulwich"))
     cli.ok("--as", "builder", "send", "--to", "reviewer", "Here.")
     pulled = cli.ok("sync", "--no-push")
     synced = cli.ok("sync")
