@@ -88,6 +88,7 @@ STATUS = Status(
     agent=BUILDER,
     unread_count=0,
     unacked_count=0,
+    exchange=None,
     quarantine=((EVIL, EVIL),),
     uncommitted=(),
 )

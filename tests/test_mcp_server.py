@@ -50,6 +50,7 @@ PARAMETERS = {
     },
     "agent_list": {"all"},
     "mailbox_status": set(),
+    "mailbox_sync": set(),
     "memory_add": {"text", "tags", "source", "episode"},
     "memory_set": {
         *("scope", "entity", "attribute", "value", "source", "confidence"),
@@ -199,8 +200,11 @@ def test_the_annotations_tell_reading_from_writing() -> None:
         "memory_search",
         "memory_history",
     }
-    assert idempotent == {"message_ack", "agent_register", "memory_set"}
-    assert not any(hint["openWorldHint"] for hint in hints.values())
+    assert idempotent == {
+        *("message_ack", "agent_register", "memory_set", "mailbox_sync")
+    }
+    open_world = {name for name, hint in hints.items() if hint["openWorldHint"]}
+    assert open_world == {"mailbox_sync"}
     assert {
         name: hint["destructiveHint"]
         for name, hint in hints.items()
@@ -524,7 +528,8 @@ async def test_text_of_others_is_fenced_with_a_new_token_each_time(
 
 
 @pytest.mark.parametrize(
-    "tool", sorted(PARAMETERS.keys() - {"agent_register", "agent_list"})
+    "tool",
+    sorted(PARAMETERS.keys() - {"agent_register", "agent_list", "mailbox_sync"}),
 )
 async def test_without_an_identity_only_the_directory_and_the_state_answer(
     connect: Connect, tool: str

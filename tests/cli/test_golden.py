@@ -17,13 +17,16 @@ GOLDEN = Path(__file__).parents[2] / "fixtures" / "cli"
 COMMANDS = [
     "init", "register", "agents", "whois", "retire", "unretire", "send", "reply",
     "poll", "wait", "read", "receipts", "ack", "thread", "room", "history", "search",
-    "memory", "log", "status", "verify", "format", "demo", "mcp",
+    "memory", "log", "status", "remote", "sync", "verify", "doctor", "bundle",
+    "merge-driver", "format", "demo", "mcp",
 ]  # fmt: skip
 GROUPS = {
     "memory": [
         "add", "set", "supersede", "get", "list", "search", "history", "forget",
         "restore",
     ],
+    "remote": ["add", "show", "remove"],
+    "bundle": ["create", "apply", "inspect"],
 }  # fmt: skip
 """Commands that have commands of their own."""
 ALL = [*COMMANDS, *(f"{group} {name}" for group in GROUPS for name in GROUPS[group])]
@@ -141,7 +144,7 @@ def test_every_command_that_help_lists_has_a_golden_help_and_none_is_left_over(
 
     def listed(*command: str) -> list[str]:
         text = gitmail(*command, "--help").out
-        return re.findall(r"^    ([a-z]+) ", text, re.MULTILINE)
+        return re.findall(r"^    ([a-z-]+) ", text, re.MULTILINE)
 
     assert sorted(COMMANDS) == sorted(listed())
     assert {group: sorted(GROUPS[group]) for group in GROUPS} == {
