@@ -528,7 +528,7 @@ async def test_text_of_others_is_fenced_with_a_new_token_each_time(
 
 
 @pytest.mark.parametrize(
-    "tool",  # exchanging mail is nobody's in particular
+    "tool",
     sorted(PARAMETERS.keys() - {"agent_register", "agent_list", "mailbox_sync"}),
 )
 async def test_without_an_identity_only_the_directory_and_the_state_answer(

@@ -597,6 +597,26 @@ def test_status_tells_how_the_mailbox_stands_to_its_remote(
     assert stands() == (Relation.SAME, 0, 0)
 
 
+def test_ahead_and_behind_are_counted_as_git_counts_them(
+    mailbox: Mailbox, folder: Path, clock: SettableClock
+) -> None:
+    """Also where clocks disagree and many commits are of the same second."""
+    remote = shared(mailbox, folder / "remote.git", "git")
+    with cloned(folder / "clone", remote, "git", SettableClock()) as clone:
+        for number in range(6):
+            clock.advance(seconds=number % 3)
+            for each, count in ((mailbox, number % 3 + 1), (clone, 2)):
+                for _ in range(count):
+                    each.agent("builder").send(to="reviewer", body="Hello.")
+            clone.sync(git=by("git"))
+            mailbox.sync(push=number % 2 == 0, git=by("git"))
+            mailbox.agent("builder").send(to="reviewer", body="Hello again.")
+            found = mailbox.status().exchange
+            span = "gitmail...origin/gitmail"
+            said = git(mailbox.path, "rev-list", "--left-right", "--count", span)
+            assert [found.ahead_count, found.behind_count] == [*map(int, said.split())]
+
+
 @both
 def test_a_shallow_mailbox_is_refused_with_the_command_that_completes_it(
     mailbox: Mailbox, folder: Path, how: str

@@ -31,8 +31,8 @@ def add_parser(commands: Commands) -> None:
         "--from",
         dest="source",
         type=filled("--from"),
-        metavar="URL",
-        help="take the mailbox of a remote, or of a bundle file, and keep it in step",
+        metavar="URL|FILE",
+        help="start from what a remote has, or from a bundle",
     )
     init.add_argument(
         "--branch",

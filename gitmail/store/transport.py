@@ -6,6 +6,7 @@ neither ever forces a branch.
 """
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from gitmail.errors import (
+    DiskError,
     DiskFullError,
     GitmailError,
     PushRefusedError,
@@ -29,6 +31,7 @@ TIMEOUT_S = 1800.0
 _LONGEST_REASON = 500
 _FULL = ("No space left on device", "Disk quota exceeded", "File too large")
 _READ_ONLY = ("Read-only file system", "insufficient permission for adding an object")
+_UNWRITTEN = re.compile(r"(could ?n.t|unable to|failed to|cannot) (write|create)")
 _NOT_THERE = ("couldn't find remote ref", "could not find remote ref")
 _SHALLOW = "shallow roots are not allowed to be updated"
 _MOVED = (
@@ -162,15 +165,12 @@ class _GitTransport:
 
     def _problem(self, command: str, said: str, complaint: str) -> Exception:
         where = self._remote.shown_url
+        if command == "fetch" and any(each in complaint for each in _NOT_THERE):
+            return _NoBranchError()
         if command != "push":
-            place = str(self._git_dir)
-            for words, found in (
-                (_NOT_THERE, _NoBranchError()),
-                (_FULL, DiskFullError(place)),
-                (_READ_ONLY, ReadOnlyError(place)),
-            ):
-                if any(each in complaint for each in words):
-                    return found
+            here = _problem_here(complaint, str(self._git_dir))
+            if here:
+                return here
         refused = [line for line in said.splitlines() if line.startswith("!")]
         if command == "push" and refused:
             short = refused[0].rpartition("\t")[2]
@@ -179,6 +179,17 @@ class _GitTransport:
                 where, short, " ".join(rest for who, _, rest in told if who == "remote")
             )
         return RemoteFailedError(where, reason_of(complaint))
+
+
+def _problem_here(complaint: str, place: str) -> GitmailError | None:
+    """Return the error about the disk here that git complains of, None if none."""
+    ours = [line for line in complaint.splitlines() if not line.startswith("remote:")]
+    said = "\n".join(ours)
+    if any(each in said for each in _FULL):
+        return DiskFullError(place)
+    if any(each in said for each in _READ_ONLY):
+        return ReadOnlyError(place)
+    return DiskError(place, reason_of(said)) if _UNWRITTEN.search(said) else None
 
 
 class _NoBranchError(Exception):
