@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gitmail.errors import MailboxNotFoundError
 from gitmail.records.message import Location
@@ -19,7 +20,9 @@ from gitmail.store.discovery import (
     find_project,
     is_mailbox,
 )
-from gitmail.store.transport import Git
+
+if TYPE_CHECKING:
+    from gitmail.store.transport import Git
 
 _OFF = ("0", "off", "no", "false")
 
@@ -98,11 +101,14 @@ def load(*, mailbox: str | None = None, agent: str | None = None) -> Settings:
     )
 
 
-def git() -> Git | None:
+def git() -> "Git | None":
     """Return the installed git, None where there is none or GITMAIL_GIT says `off`.
 
     It sees nothing of git's own variables, and can ask nobody anything.
     """
+    # Only few commands need it.
+    from gitmail.store.transport import Git  # noqa: PLC0415 - as said
+
     said = os.environ.get("GITMAIL_GIT", "git")
     program = None if said.lower() in _OFF else shutil.which(said)
     if program is None:

@@ -19,7 +19,7 @@ from gitmail.records.memory import (
 )
 from gitmail.records.message import Importance, Kind, Location, Message
 from gitmail.records.names import parse_agent_name
-from gitmail.records.profile import AgentKind, Profile
+from gitmail.records.profile import FIELDS, AgentKind, Profile
 from gitmail.records.receipt import RECORDED_STAGES, BlindCopy, Receipt
 from gitmail.records.text import LABEL_LIMIT, SUBJECT_LIMIT, check_line
 
@@ -173,6 +173,9 @@ profiles = st.builds(
     teams=distinct(names),
     is_retired=st.booleans(),
     description=bodies,
+    changed=st.dictionaries(
+        st.sampled_from(sorted(FIELDS.values())), times, max_size=3
+    ),
     extra=extras(),
 )
 charters = st.builds(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gitmail.store.history import is_ancestor, merge_bases
+from gitmail.store.history import bases_below, is_ancestor, merge_bases
 from gitmail.store.repository import Repository
 from tests.helpers import git
 from tests.processes import needs_git
@@ -45,6 +45,10 @@ def test_the_bases_are_those_of_git(
             assert merge_bases(repository, *some) == sorted(expected)
             assert is_ancestor(repository, *some[:2]) == (
                 some[0] in git(tmp_path, "rev-list", some[1]).split()
+            )
+            ours = {*git(tmp_path, "rev-list", *some[1:]).split()}
+            assert bases_below(repository, some[0], ours.__contains__) == sorted(
+                expected
             )
     finally:
         repository.close()

@@ -614,7 +614,7 @@ def test_clients_from_the_typescript_side_converse(
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
 
-    assert found["tools"] == 20
+    assert found["tools"] == 21
     assert found["instructions"] == INSTRUCTIONS
     assert found.get("version", "handshake") == era
     (message,) = found["page"]["messages"]

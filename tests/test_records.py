@@ -106,6 +106,18 @@ def test_unknown_keys_of_a_profile_are_kept_byte_for_byte() -> None:
     )
 
 
+def test_a_time_of_what_is_no_word_is_not_written_again() -> None:
+    """It would be another header then."""
+    times = '{program: "2026-11-30T14:50:00Z", "a: [b": 2026-11-30T14:50:00Z}'
+    by_hand = (
+        f"---\nname: builder\ncreated: 2026-11-30T14:40:00Z\nchanged: {times}\n---\n"
+    )
+    profile = parse_profile(by_hand.encode())
+
+    assert [*profile.changed] == ["program"]
+    assert parse_profile(replace(profile, model="m").data).model == "m"
+
+
 def test_a_profile_that_could_not_be_read_again_is_not_written() -> None:
     """A profile that grew over the limit would lock its agent out."""
     teams = tuple(f"team-{number:058}" for number in range(300))

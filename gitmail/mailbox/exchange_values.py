@@ -3,10 +3,13 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from gitmail.records.names import CommitId
-from gitmail.store.remote import Remote
-from gitmail.store.store import Step
+
+if TYPE_CHECKING:  # a server does not wait for these before it answers
+    from gitmail.store.remote import Remote
+    from gitmail.store.store import Step
 
 
 class Relation(StrEnum):
@@ -27,7 +30,7 @@ class Exchange:
         at: When an exchange last succeeded.
     """
 
-    remote: Remote
+    remote: "Remote"
     relation: Relation
     ahead_count: int = 0
     behind_count: int = 0
@@ -50,7 +53,7 @@ class Synced:
 
     fetched_count: int
     pushed_count: int
-    step: Step
+    step: "Step"
     tip: CommitId
     remote_tip: CommitId | None
     rounds: int

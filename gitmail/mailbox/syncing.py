@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 from gitmail.errors import (
+    BusyError,
     CorruptMailboxError,
     GitmailError,
     InvalidFileError,
@@ -94,7 +95,7 @@ class Sync:
             self._transport.push(tip, theirs)
             theirs = tip
         if theirs:
-            self._note(theirs)
+            self._note(theirs, is_pushed=pushed > 0)
         return Synced(
             fetched_count=self._fetched,
             pushed_count=pushed,
@@ -169,10 +170,12 @@ class Sync:
             remote = self._remote
             raise RemoteRewrittenError(remote.shown_url, remote.ref, was, theirs)
 
-    def _note(self, theirs: CommitId) -> None:
+    def _note(self, theirs: CommitId, *, is_pushed: bool) -> None:
         try:
+            if is_pushed:
+                self._transport.keep(theirs)
             self._book.note(theirs, self._now())
-        except StorageError as error:  # all that matters has been done
+        except (BusyError, StorageError) as error:  # all that matters has been done
             logger.warning("when the last exchange was is not kept: %s", error)
 
 

@@ -1,5 +1,6 @@
 """An agent's profile and its file; pure."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from gitmail.records.text import SUBJECT_LIMIT
 from gitmail.records.times import format_time, later_than
 
 T = TypeVar("T")
+_WORD = re.compile(r"[a-z][a-z0-9_]{0,63}", re.ASCII)
 FIELDS = {
     "kind": "kind",
     "program": "program",
@@ -87,7 +89,10 @@ def parse_profile(data: bytes) -> Profile:
         teams=read.names("teams", parse_team_name),
         is_retired=read.choice("status", ("active", "retired"), "active") == "retired",
         created=read.needed_time("created"),
-        changed=read.times("changed"),
+        # Nothing but words are keys when it is written again.
+        changed={
+            k: at for k, at in read.times("changed").items() if _WORD.fullmatch(k)
+        },
         description=body,
         extra=read.rest(),
     )

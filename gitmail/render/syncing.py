@@ -1,15 +1,18 @@
 """Remotes and syncs, as JSON-ready objects and as text for people."""
 
+from typing import TYPE_CHECKING
+
 from gitmail.mailbox.exchange_values import Exchange, Relation, Synced
 from gitmail.render.plain import Plain
 from gitmail.render.terminal import Look, Style, block, count, line, short
-from gitmail.store.remote import Remote
-from gitmail.store.store import Step
+
+if TYPE_CHECKING:
+    from gitmail.store.remote import Remote
 
 _STEPS = {
-    Step.NOTHING: "nothing new came",
-    Step.FAST_FORWARD: "went on to what the remote has",
-    Step.MERGED: "merged",
+    "nothing": "nothing new came",
+    "fast_forward": "went on to what the remote has",
+    "merged": "merged",
 }
 _RELATIONS = {
     Relation.SAME: "both have the same",
@@ -20,14 +23,14 @@ _RELATIONS = {
 }
 
 
-def remote_plain(value: Remote | None) -> Plain:
+def remote_plain(value: "Remote | None") -> Plain:
     """Return where a mailbox is exchanged."""
     if value is None:
         return {"remote": None}
     return {"remote": {"url": value.shown_url, "branch": value.branch}}
 
 
-def remote_text(value: Remote | None) -> str:
+def remote_text(value: "Remote | None") -> str:
     """Return where a mailbox is exchanged."""
     if value is None:
         return "No remote; name one with: gitmail remote add URL"

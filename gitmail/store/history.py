@@ -5,6 +5,7 @@ histories from the latest commit down until all that is left is painted twice.
 """
 
 import heapq
+from collections.abc import Callable, Sequence
 
 from gitmail.records.names import CommitId
 from gitmail.store.repository import Repository
@@ -22,17 +23,31 @@ def merge_bases(
         ours: A commit.
         theirs: Another one; of several, what a merge of all of them would have.
     """
-    found = _common(repository, ours, *theirs)
-    if len(found) < 2:  # noqa: PLR2004 - one or none
-        return found
-    # Clocks that disagree can bring an ancestor of another one up.
-    return sorted(
-        each
-        for each in found
-        if not any(
-            each in _common(repository, each, other) for other in found if other != each
-        )
-    )
+    return _best(repository, _common(repository, ours, *theirs))
+
+
+def bases_below(
+    repository: Repository, theirs: CommitId, is_known: Callable[[CommitId], bool]
+) -> list[CommitId]:
+    """Return the merge bases with a history whose commits somebody knows.
+
+    Only the other history is read, down to what is known: where an index has the one,
+    that is the smaller half of the work or less.
+
+    Args:
+        is_known: Tells whether a commit, and so what it stands on, is in that history.
+    """
+    todo, seen = [theirs], {theirs}
+    known = []
+    while todo:
+        key = todo.pop()
+        if is_known(key):
+            known.append(key)
+            continue
+        new = {*repository.commit(key).parents} - seen
+        seen |= new
+        todo += new
+    return _best(repository, known)
 
 
 def is_ancestor(repository: Repository, old: CommitId, new: CommitId) -> bool:
@@ -51,6 +66,20 @@ def ahead_and_behind(
     painting.settle()
     colors = list(painting.colors.values())
     return colors.count(_OURS), colors.count(_THEIRS)
+
+
+def _best(repository: Repository, found: Sequence[CommitId]) -> list[CommitId]:
+    """Return those that no other one has in its history, sorted.
+
+    Clocks that disagree can bring an ancestor of another one up.
+    """
+    return sorted(
+        each
+        for each in found
+        if not any(
+            is_ancestor(repository, each, other) for other in found if other != each
+        )
+    )
 
 
 def _common(

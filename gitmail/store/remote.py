@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
+from urllib.parse import unquote, urlsplit
 
 from gitmail.errors import (
     CorruptMailboxError,
@@ -77,7 +76,8 @@ class Remote:
     def folder(self) -> Path | None:
         """The folder that the URL names, None where it is on another machine."""
         if self.url.startswith("file://"):
-            return Path(url2pathname(urlsplit(self.url).path))
+            path = unquote(urlsplit(self.url).path)
+            return Path(path.lstrip("/") if os.name == "nt" else path)
         return Path(self.url) if _is_path(self.url) else None
 
 

@@ -144,7 +144,6 @@ class _GitTransport:
             *("push", "--porcelain", "--no-verify", "--no-recurse-submodules"),
             *("--", self._remote.url, f"{commit}:{self._remote.ref}"),
         )
-        self.keep(commit)
 
     def _run(self, *words: str) -> str:
         command = [self._git.program, f"--git-dir={self._git_dir}"]

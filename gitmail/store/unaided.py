@@ -101,7 +101,6 @@ class UnaidedTransport:
             self._bounded(lambda: self._push(commit, over))
         else:
             self._bounded(lambda: self._push_to(folder, commit, over))
-        self.keep(commit)
 
     def _fetch(self) -> CommitId | None:
         wanted: list[Any] = []

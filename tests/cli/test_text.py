@@ -130,6 +130,7 @@ def _evil_texts(look: Look) -> dict[str, str]:
         agent=name,
         unread_count=0,
         unacked_count=0,
+        exchange=None,
         quarantine=((EVIL, EVIL),),
         uncommitted=((EVIL, EVIL),) * 30,
     )
@@ -336,6 +337,7 @@ def test_many_hand_edits_are_counted_and_the_first_named() -> None:
         agent=None,
         unread_count=None,
         unacked_count=None,
+        exchange=None,
         quarantine=(("messages/a.md", "line 1: no header"),),
         uncommitted=tuple((f"f{n}.md", "added") for n in range(25)),
     )
