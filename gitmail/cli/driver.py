@@ -17,6 +17,8 @@ _MORE = """\
 In an ordinary clone, `gitmail merge-driver --install` has `git merge` and `git pull`
 merge records as a mailbox does: it sets merge.gitmail.name and merge.gitmail.driver in
 that clone's config, and nothing else. Messages and receipts merge without it too.
+Where git takes one record for another that was renamed, it reports a conflict: end it
+with `git merge --abort` and merge or pull again with -X find-renames=100%.
 
 Git itself calls it with the files %O, %A and %B, and with the path %P. The result is
 left in %A. Exit code 1 leaves a conflict, where no rule of a mailbox applies."""

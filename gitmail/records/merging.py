@@ -135,10 +135,11 @@ def _merge_slots(
     if not left:
         return Merged(None)
     standing = {each.id: each for each in present if each.id in left}
-    # Where the latest is gone, those that had lost against it are what is left.
-    sought = () if standing else sorted(left)
-    found = {key: data for key in sought if (data := find(key)) is not None}
-    candidates = [*standing.values(), *(version_of(path, x) for x in found.values())]
+    # A side may have set over the latest, and over none of those that had lost to it.
+    named = {key: data for key in left - {*standing} if (data := find(key)) is not None}
+    found = [version_of(path, data) for data in named.values()]
+    found = [each for each in found if each.id in named]
+    candidates = [*standing.values(), *found]
     if not candidates:  # a person wrote ids that name nothing
         return Merged(max(each.file for each in present), note=_DELETED)
     winner = max(candidates, key=lambda each: each.rank)

@@ -45,9 +45,9 @@ def checkout(mailbox: Mailbox, folder: Path) -> Path:
     return folder
 
 
-def pull(clone: Path, other: Path, *, check: bool = True) -> str:
+def pull(clone: Path, other: Path, *more: str, check: bool = True) -> str:
     """Bring what another clone has into an ordinary one, with plain git."""
-    words = ["pull", "-q", "--no-rebase", "--no-edit", str(other), "gitmail"]
+    words = ["pull", "-q", "--no-rebase", "--no-edit", *more, str(other), "gitmail"]
     return git(clone, *words, check=check)
 
 
@@ -101,6 +101,35 @@ def test_a_pull_without_the_driver_merges_messages_and_receipts(
     integrate(here, there)
 
     assert files_in_tip(clone, "HEAD") == files_in_tip(here.path)
+
+
+@needs_git
+def test_records_that_git_takes_for_renamed_ones_are_a_conflict_until_it_is_told(
+    clones: tuple[Mailbox, Mailbox], gitmail: CommandLine, tmp_path: Path
+) -> None:
+    """What is alike is not the same record; the help says what to pull with."""
+    here, there = clones
+    value = "A value with a lot of text which stays.\n" * 9
+    here.agent("lead").memory.set("fact", "parser", "owner", value)
+    integrate(there, here)
+    here.agent("lead").memory.forget("fact", "parser", "owner")
+    here.agent("lead").memory.set("fact", "lexer", "owner", value)
+    there.agent("lead").memory.set("fact", "parser", "owner", f"{value}More.")
+    clone = checkout(here, tmp_path / "clone")
+    install(gitmail, clone)
+
+    pull(clone, there.path, check=False)
+    assert git(clone, "diff", "--name-only", "--diff-filter=U").split() == [
+        "memory/facts/lexer/owner.md"
+    ]
+    assert "-X find-renames=100%" in gitmail("merge-driver", "--help").out
+    git(clone, "merge", "--abort")
+
+    # Git still asks where one side deleted what the other changed.
+    pull(clone, there.path, "-X", "find-renames=100%", check=False)
+    assert git(clone, "diff", "--name-only", "--diff-filter=U").split() == [
+        "memory/facts/parser/owner.md"
+    ]
 
 
 @needs_git

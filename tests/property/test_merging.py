@@ -8,6 +8,7 @@ from contextlib import ExitStack, contextmanager
 from itertools import permutations
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -30,6 +31,8 @@ from tests.property.clone_work import (
     work,
 )
 
+# Finding the smallest failing case takes longer than the tests' common limit.
+pytestmark = pytest.mark.timeout(600)
 ONE_OF_TWO = (Family.RECEIPT, Family.COPY, Family.PROFILE)
 picks = st.randoms(use_true_random=False)
 FOLDER = "2026-11/30/14"

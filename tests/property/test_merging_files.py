@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +19,8 @@ from gitmail.records.receipt import Stage
 from tests.mailfiles import message_file, slot_file
 from tests.strategies import extras, lines, profiles, receipts, slots, times
 
+# Finding the smallest failing case takes longer than the tests' common limit.
+pytestmark = pytest.mark.timeout(600)
 AGENT, MESSAGE = AgentName("builder"), MessageId("ab" * 20)
 RECEIPT = stage_path(AGENT, "2026-11/30/14", MESSAGE, Stage.READ)
 FACT, _ = slot_file("parser", "Any.")
