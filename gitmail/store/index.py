@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import IntFlag
-from hashlib import sha256
 from pathlib import Path
 from unicodedata import normalize
 
@@ -32,8 +31,8 @@ from gitmail.records.profile import parse_profile
 from gitmail.records.receipt import BlindCopy, Receipt, parse_blind_copy, parse_receipt
 from gitmail.records.times import from_microseconds, to_microseconds
 from gitmail.store.lineage import Activity
-from gitmail.store.memory_index import MemoryIndex
-from gitmail.store.schema import SCHEMA
+from gitmail.store.memory_index import MemoryIndex, text_number
+from gitmail.store.schema import SCHEMA, marks
 from gitmail.store.schema import TABLES as _TABLES
 from gitmail.store.words import WORD
 
@@ -412,10 +411,10 @@ class Index:
         for path in paths:
             while (path := path.rpartition("/")[0]) and path not in folders:
                 folders.add(path)
-        marks = ",".join("?" * len(folders))
         return bool(
             self._db.execute(
-                f"SELECT 1 FROM quarantine WHERE path IN ({marks})", tuple(folders)
+                f"SELECT 1 FROM quarantine WHERE path IN ({marks(folders)})",
+                tuple(folders),
             ).fetchone()
         )
 
@@ -490,8 +489,7 @@ def label_key(what: str, text: str) -> str:
 
 def request_number(sender: str, request_id: str) -> int:
     """Return a number by which a request id is found; compare the text then."""
-    digest = sha256(f"{sender}\x00{request_id}".encode()).digest()
-    return int.from_bytes(digest[:8], signed=True)
+    return text_number(f"{sender}\x00{request_id}")
 
 
 def thread_number(thread: MessageId) -> int:

@@ -63,19 +63,18 @@ class MemoryIndex:
             (n, " ".join(WORD.findall(searchable_memory(record)))),
         )
 
-    def drop(self, path: str) -> bool:
-        """Forget the record at a path; False where none was known."""
+    def drop(self, path: str) -> None:
+        """Forget the record at a path, if one was known."""
         row = self._db.execute(
             "SELECT memory.n FROM name JOIN memory ON memory.path = name.n"
             " WHERE name.text = ?",
             (path,),
         ).fetchone()
         if row is None:
-            return False
+            return
         self._db.execute("DELETE FROM memory WHERE n = ?", row)
         self._db.execute("DELETE FROM memory_tag WHERE n = ?", row)
         self._db.execute("DELETE FROM memory_words WHERE rowid = ?", row)
-        return True
 
     def add_revisions(
         self, commits: Iterable[tuple[str, int, Iterable[MemoryChange]]]
