@@ -157,6 +157,15 @@ def make_mailbox(folder: Path) -> Path:
     return folder
 
 
+def make_mailbox_with_mail(folder: Path) -> Path:
+    """Make a mailbox with three messages to reviewer, and close it."""
+    box = make_mailbox(folder)
+    with Mailbox.open(box) as mailbox:
+        for number in range(3):
+            mailbox.agent("builder").send(to="reviewer", body=f"Message {number}.")
+    return box
+
+
 def assert_sound(mailbox: Path) -> None:
     """Check that git finds nothing wrong and that the files are those of the tip."""
     with Mailbox.open(mailbox) as box:

@@ -374,22 +374,29 @@ def test_a_scan_would_be_noticed(mailboxes: tuple[Mailbox, Mailbox]) -> None:
     assert len(scans(mailboxes[1], asked)) == len(asked)
 
 
-@pytest.mark.parametrize("verb", [*VERBS])
-def test_a_verb_takes_as_many_steps_in_a_large_mailbox(
-    mailboxes: tuple[Mailbox, Mailbox], verb: str
+def assert_as_many_steps(
+    mailboxes: tuple[Mailbox, Mailbox], act: Callable[[Agent, list[str]], object]
 ) -> None:
-    """Ten times the mail of others makes no difference to one's own (I9)."""
+    """Fail where a verb takes more steps in the large mailbox than in the small."""
     taken = []
     for mailbox in mailboxes:
         ids = for_reader(mailbox)
         gather_words(mailbox)
         with steps(mailbox) as found:
-            VERBS[verb](mailbox.agent("reader"), ids)
+            act(mailbox.agent("reader"), ids)
         taken.append(len(found))
 
     small, large = taken
     assert small > 0
     assert large < small * 1.2 + 100
+
+
+@pytest.mark.parametrize("verb", [*VERBS])
+def test_a_verb_takes_as_many_steps_in_a_large_mailbox(
+    mailboxes: tuple[Mailbox, Mailbox], verb: str
+) -> None:
+    """Ten times the mail of others makes no difference to one's own (I9)."""
+    assert_as_many_steps(mailboxes, VERBS[verb])
 
 
 @pytest.mark.parametrize("verb", [*MEMORY_VERBS])
@@ -426,14 +433,6 @@ def test_a_verb_of_memory_takes_as_many_steps_in_a_large_one(
     mailboxes: tuple[Mailbox, Mailbox], verb: str
 ) -> None:
     """Ten times the memory of others makes no difference (I9)."""
-    taken = []
-    for mailbox in mailboxes:
-        ids = for_reader(mailbox)
-        gather_words(mailbox)
-        with steps(mailbox) as found:
-            MEMORY_VERBS[verb](mailbox.agent("reader").memory, ids)
-        taken.append(len(found))
-
-    small, large = taken
-    assert small > 0
-    assert large < small * 1.2 + 100
+    assert_as_many_steps(
+        mailboxes, lambda agent, ids: MEMORY_VERBS[verb](agent.memory, ids)
+    )

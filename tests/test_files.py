@@ -14,7 +14,7 @@ from gitmail.store.files import Files
 from gitmail.store.repository import Repository
 from tests.helpers import files_in_tip, files_on_disk, git
 from tests.mailfiles import EXECUTABLE, LINK, SUBMODULE, Clone, Entry, message_file
-from tests.processes import make_mailbox, needs_git, posix_only
+from tests.processes import make_mailbox_with_mail, needs_git, posix_only
 
 pytestmark = needs_git
 
@@ -22,11 +22,7 @@ pytestmark = needs_git
 @pytest.fixture(name="box")
 def _box(tmp_path: Path) -> Path:
     """Return the folder of a mailbox with some mail, which nobody has open."""
-    box = make_mailbox(tmp_path / ".gitmail")
-    with Mailbox.open(box) as mailbox:
-        for number in range(3):
-            mailbox.agent("builder").send(to="reviewer", body=f"Message {number}.")
-    return box
+    return make_mailbox_with_mail(tmp_path / ".gitmail")
 
 
 @pytest.fixture(name="files")

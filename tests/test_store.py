@@ -32,6 +32,7 @@ from tests.processes import (
     Child,
     assert_sound,
     make_mailbox,
+    make_mailbox_with_mail,
     needs_git,
     posix_only,
 )
@@ -40,11 +41,7 @@ from tests.processes import (
 @pytest.fixture(name="box")
 def _box(tmp_path: Path) -> Path:
     """Return the folder of a mailbox with some mail, which nobody has open."""
-    box = make_mailbox(tmp_path / ".gitmail")
-    with Mailbox.open(box) as mailbox:
-        for number in range(3):
-            mailbox.agent("builder").send(to="reviewer", body=f"Message {number}.")
-    return box
+    return make_mailbox_with_mail(tmp_path / ".gitmail")
 
 
 @pytest.fixture(name="opened")

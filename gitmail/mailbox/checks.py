@@ -5,7 +5,9 @@ from itertools import islice
 from typing import TypeVar
 
 from gitmail.errors import InvalidArgumentError
-from gitmail.records.text import check_string
+from gitmail.records.keys import check_tag
+from gitmail.records.memory import MOST_TAGS
+from gitmail.records.text import check_line, check_string
 
 S = TypeVar("S", bound=str)
 
@@ -73,6 +75,17 @@ def fraction(field: str, value: object) -> float | None:
     raise InvalidArgumentError(field, value, "a number from 0 to 1")
 
 
+def optional_line(field: str, text: object, limit: int) -> str | None:
+    """Return a line that is not empty, or None where nothing was said.
+
+    Raises:
+        InvalidArgumentError, InvalidTextError: It is anything else.
+    """
+    if text is None:
+        return None
+    return check_line(field, text, limit, may_be_empty=False)
+
+
 def texts(field: str, value: object, most: int) -> list[str]:
     """Return the texts of a list, or of a text with commas.
 
@@ -86,6 +99,18 @@ def texts(field: str, value: object, most: int) -> list[str]:
     if len(found) > most:
         raise InvalidArgumentError(field, value, f"1 to {most} in one call")
     return [check_string(field, each) for each in found]
+
+
+def check_tags(tags: object) -> tuple[str, ...] | None:
+    """Return tags, each once, or None where nothing was said.
+
+    Raises:
+        InvalidArgumentError, InvalidTextError: One of them, or their number.
+    """
+    if tags is None:
+        return None
+    named = texts("tags", tags, MOST_TAGS)
+    return tuple(dict.fromkeys(map(check_tag, named)))
 
 
 def _is_number(value: object, *kinds: type) -> bool:

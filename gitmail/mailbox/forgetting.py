@@ -1,6 +1,6 @@
 """Forgetting and restoring: what leaves memory, and comes back from history."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -13,11 +13,10 @@ from gitmail.errors import (
     QuarantinedError,
     TooManyMatchesError,
 )
-from gitmail.mailbox.checks import choice
+from gitmail.mailbox.checks import choice, optional_line
 from gitmail.mailbox.lookup import known_member
 from gitmail.mailbox.memory_values import Forgotten, Outcome, Recollection, Stored
-from gitmail.mailbox.remembering import find_source, optional_line, path_name
-from gitmail.mailbox.sending import revived
+from gitmail.mailbox.remembering import find_source, memory_plan, path_name
 from gitmail.mailbox.slots import (
     SlotName,
     entity_records,
@@ -29,7 +28,6 @@ from gitmail.mailbox.slots import (
     quarantined_slots,
     refuse_quarantined,
     slot_at,
-    spelling,
     time_after,
     version,
 )
@@ -44,7 +42,7 @@ from gitmail.records.memory import (
 from gitmail.records.names import AgentName, parse_id_prefix
 from gitmail.records.paths import memory_path
 from gitmail.records.text import check_string
-from gitmail.store.memory_index import scope_number, text_number
+from gitmail.store.numbers import scope_number, text_number
 from gitmail.store.view import File, Plan, View
 
 CONFIRM_FROM = 20
@@ -136,9 +134,10 @@ def plan_forgetting_notes(
         shown = [Recollection.start(each) for each in gone[:_SAMPLE]]
         sample = [{"revision": s.record.id, "value": s.text} for s in shown]
         raise TooManyMatchesError(len(gone), CONFIRM_FROM, sample)
-    what = path_name(path_of(view, gone[0])) if len(gone) == 1 else f"{len(gone)} notes"
-    files: dict[str, File | None] = {path_of(view, each): None for each in gone}
-    return _forget(view, caller, gone, files, what, reason, now, dry_run=dry_run)
+    files = dict.fromkeys(path_of(view, each) for each in gone)
+    what = path_name(*files) if len(files) == 1 else f"{len(files)} notes"
+    said = "memory-forget", _because(what, reason)
+    return _forget(view, caller, gone, files, *said, now, dry_run=dry_run)
 
 
 def plan_forgetting_slots(
@@ -169,11 +168,11 @@ def plan_forgetting_slots(
         files[memory_path(record)] = (
             None if scope is Scope.FACT else _retired(record, caller, reason, now)
         )
-    what = path_name(path_of(view, gone[0]))
+    what = path_name(memory_path(gone[0]))
     what = what if attribute is not None else what.rpartition("/")[0]
     operation = "memory-forget" if scope is Scope.FACT else "memory-retire"
-    plan = _forget(view, caller, gone, files, what, reason, now, dry_run=dry_run)
-    return replace(plan, operation=operation) if plan.files else plan
+    said = operation, _because(what, reason)
+    return _forget(view, caller, gone, files, *said, now, dry_run=dry_run)
 
 
 def plan_restoring_slot(
@@ -195,11 +194,11 @@ def plan_restoring_slot(
     wanted = wanted or _earlier(view, name, revision)
     if current and _is_like(current, wanted):
         return Plan(result=Stored(outcome=Outcome.CONFIRMED, record=current))
-    entity, attribute = spelling(view, name) if standing else (None, None)
+    named = standing or wanted
     record = replace(
         wanted,
-        entity=entity or wanted.entity,
-        attribute=attribute or wanted.attribute,
+        entity=named.entity,
+        attribute=named.attribute,
         set_by=caller,
         set_at=time_after(standing, now),
         supersedes=standing.id if standing else None,
@@ -258,9 +257,9 @@ def _forget(
     view: View,
     caller: AgentName,
     gone: list[MemoryRecord],
-    files: dict[str, File | None],
-    what: str,
-    reason: str | None,
+    files: Mapping[str, File | None],
+    operation: str,
+    subject: str,
     now: datetime,
     *,
     dry_run: bool,
@@ -269,14 +268,7 @@ def _forget(
     result = Forgotten(count=len(gone), records=shown, is_dry_run=dry_run)
     if dry_run or not gone:
         return Plan(result=result)
-    return Plan(
-        result=result,
-        files={**dict(revived(known_member(view, caller), now)), **files},
-        operation="memory-forget",
-        agent=caller,
-        subject=_because(what, reason),
-        moment=now,
-    )
+    return memory_plan(view, caller, result, files, operation, subject, now)
 
 
 def _is_like(current: MemoryRecord, wanted: MemoryRecord) -> bool:
@@ -335,14 +327,10 @@ def _restore(
     reason: str | None,
     now: datetime,
 ) -> Plan[Stored]:
-    return Plan(
-        result=Stored(outcome=Outcome.RESTORED, record=record),
-        files={**dict(revived(known_member(view, caller), now)), path: record},
-        operation="memory-restore",
-        agent=caller,
-        subject=_because(path_name(path), reason),
-        moment=now,
-    )
+    stored = Stored(outcome=Outcome.RESTORED, record=record)
+    subject = _because(path_name(path), reason)
+    files = {path: record}
+    return memory_plan(view, caller, stored, files, "memory-restore", subject, now)
 
 
 def _because(what: str, reason: str | None) -> str:

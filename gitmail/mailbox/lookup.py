@@ -29,6 +29,7 @@ from gitmail.records.receipt import BlindCopy, Stage, parse_blind_copy
 from gitmail.records.times import from_microseconds
 from gitmail.store.index import DELIVERED, Role
 from gitmail.store.numbers import thread_number
+from gitmail.store.schema import marks
 from gitmail.store.view import View
 
 _STAGES = list(Stage)
@@ -154,11 +155,10 @@ def visible(
         names: What `own_names` returns of the caller.
         condition: An SQL condition on `m`, the message.
     """
-    marks = ",".join("?" * len(names))
     rows = view.index.execute(
         "SELECT m.n, m.id, m.date, m.part, s.who, s.role, s.stage FROM message m"
-        f" CROSS JOIN mail s ON s.who IN ({marks}) AND s.date = m.date AND s.n = m.n"
-        f" WHERE {condition} ORDER BY m.date, m.id",
+        f" CROSS JOIN mail s ON s.who IN ({marks(names)}) AND s.date = m.date"
+        f" AND s.n = m.n WHERE {condition} ORDER BY m.date, m.id",
         (*names, *values),
     ).fetchall()
     return merged(rows, names[0])
@@ -186,11 +186,11 @@ def find_thread(view: View, caller: AgentName, text: str) -> MessageId:
 
 def _threads(view: View, caller: AgentName, prefix: str) -> list[MessageId]:
     names = own_names(view, caller)
-    marks = ",".join("?" * len(names))
     low, high = (thread_number(MessageId(end.hex())) for end in id_range(prefix))
     rows = view.index.execute(
         "SELECT m.id FROM message m CROSS JOIN mail s ON s.date = m.date AND s.n = m.n"
-        f" AND s.who IN ({marks}) WHERE m.thread BETWEEN ? AND ? GROUP BY m.thread",
+        f" AND s.who IN ({marks(names)}) WHERE m.thread BETWEEN ? AND ?"
+        " GROUP BY m.thread",
         (*names, low, high),
     ).fetchall()
     ids = {view.message(MessageId(row[0].hex())).thread_id for row in rows}

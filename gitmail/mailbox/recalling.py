@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from gitmail.errors import MemoryNotFoundError, QuarantinedError
-from gitmail.mailbox.checks import choice, flag, texts
+from gitmail.mailbox.checks import check_tags, choice, flag, optional_line, texts
 from gitmail.mailbox.lookup import known_member
 from gitmail.mailbox.memory_values import (
     History,
@@ -14,7 +14,7 @@ from gitmail.mailbox.memory_values import (
     Revision,
 )
 from gitmail.mailbox.receiving import PAGE_BUDGET_BYTES, check_limit
-from gitmail.mailbox.remembering import check_tags, find_source, optional_line
+from gitmail.mailbox.remembering import find_source
 from gitmail.mailbox.searching import excerpt, match_all, parse_words
 from gitmail.mailbox.slots import (
     SlotName,
@@ -23,7 +23,6 @@ from gitmail.mailbox.slots import (
     find_note,
     find_past_note,
     in_force,
-    marks,
     no_such_slot,
     quarantined_slots,
     slot_at,
@@ -33,7 +32,9 @@ from gitmail.records.keys import check_name, key_of
 from gitmail.records.memory import SLOT_SCOPES, SOURCE_LIMIT, MemoryRecord, Scope
 from gitmail.records.names import AgentName, parse_agent_name
 from gitmail.records.times import parse_since, to_microseconds
-from gitmail.store.memory_index import scope_number, searchable_memory, text_number
+from gitmail.store.memory_index import searchable_memory
+from gitmail.store.numbers import scope_number, text_number
+from gitmail.store.schema import marks
 from gitmail.store.view import View
 
 _SUBJECT_END = ": "
@@ -248,11 +249,15 @@ def _within_budget(records: Sequence[MemoryRecord]) -> Iterator[Recollection]:
     """Yield records whole until a page of text is full, and then their starts (R5)."""
     room = PAGE_BUDGET_BYTES
     for record in records:
-        shown = Recollection.whole(record)
-        if len(record.value.encode()) > room:
-            shown = Recollection.start(record)
-        room -= len(shown.text.encode())
+        shown, room = _fit(Recollection.whole(record), room)
         yield shown
+
+
+def _fit(shown: Recollection, room: int) -> tuple[Recollection, int]:
+    """Return a whole record, or its start where it has no room, and the room left."""
+    if len(shown.text.encode()) > room:
+        shown = Recollection.start(shown.record)
+    return shown, room - len(shown.text.encode())
 
 
 _Row = tuple[int, bytes, bytes | None, str]
@@ -278,11 +283,10 @@ def _history(view: View, rows: Sequence[_Row], limit: int) -> History:
         if row[2] and row[2] == current.get(row[3]):
             current.pop(row[3])  # an earlier version may have been the same
             revision = replace(revision, is_current=True)
-        shown = revision.shown
-        if shown and len(shown.text.encode()) > room:
-            shown = Recollection.start(shown.record)
-            revision = replace(revision, shown=shown)
-        room -= len(shown.text.encode()) if shown else 0
+        if revision.shown:
+            shown, room = _fit(revision.shown, room)
+            if shown is not revision.shown:
+                revision = replace(revision, shown=shown)
         revisions.append(revision)
     return History(revisions=tuple(revisions), has_more=len(rows) > limit)
 
@@ -291,7 +295,7 @@ def _current(view: View, paths: set[str]) -> dict[str, bytes]:
     """Return path to blob of what stands at some paths now."""
     rows = view.index.execute(
         "SELECT name.text, m.id FROM name JOIN memory m ON m.path = name.n"
-        f" WHERE name.text IN ({marks(list(paths))})",
+        f" WHERE name.text IN ({marks(paths)})",
         list(paths),
     )
     return dict(rows.fetchall())

@@ -1,8 +1,9 @@
 """Adding notes, setting slots: from arguments to the files of one commit."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import TypeVar
 
 from gitmail.errors import (
     GitmailError,
@@ -11,26 +12,24 @@ from gitmail.errors import (
     StaleRevisionError,
 )
 from gitmail.mailbox.acknowledging import is_blocked, receipts_for
-from gitmail.mailbox.checks import flag, fraction, texts
+from gitmail.mailbox.checks import check_tags, flag, fraction, optional_line
 from gitmail.mailbox.folders import Folders
 from gitmail.mailbox.lookup import Found, find, known_member
 from gitmail.mailbox.memory_values import Outcome, Stored
 from gitmail.mailbox.sending import revived
 from gitmail.mailbox.slots import (
     SlotName,
+    entity_spelling,
     find_note,
     find_note_by_text,
     in_force,
     is_noted,
     path_of,
     slot_at,
-    spelling,
     time_after,
 )
-from gitmail.records.keys import check_tag
 from gitmail.records.memory import (
     EPISODE_LIMIT,
-    MOST_TAGS,
     SOURCE_LIMIT,
     MemoryRecord,
     Scope,
@@ -46,9 +45,11 @@ from gitmail.records.paths import (
     stage_path,
 )
 from gitmail.records.receipt import Stage
-from gitmail.records.text import check_line, preview
+from gitmail.records.text import preview
 from gitmail.records.times import format_time
 from gitmail.store.view import File, Plan, View
+
+T = TypeVar("T")
 
 NOTHING = "none"
 """The expected revision of a slot with nothing in force."""
@@ -90,29 +91,6 @@ def make_said(
         expected=_check_expected(expected),
         ack=flag("ack", ack),
     )
-
-
-def optional_line(field: str, text: object, limit: int) -> str | None:
-    """Return a line that is not empty, or None where nothing was said.
-
-    Raises:
-        InvalidArgumentError, InvalidTextError: It is anything else.
-    """
-    if text is None:
-        return None
-    return check_line(field, text, limit, may_be_empty=False)
-
-
-def check_tags(tags: object) -> tuple[str, ...] | None:
-    """Return tags, each once, or None where nothing was said.
-
-    Raises:
-        InvalidArgumentError, InvalidTextError: One of them, or their number.
-    """
-    if tags is None:
-        return None
-    named = texts("tags", tags, MOST_TAGS)
-    return tuple(dict.fromkeys(map(check_tag, named)))
 
 
 def plan_add(
@@ -168,12 +146,11 @@ def plan_set(
     if current and is_said:
         result = Stored(outcome=Outcome.CONFIRMED, record=current, acked=acked)
         return _acking(Plan(result=result), receipt)
-    entity, attribute = spelling(view, name)
     kept = standing.tags if standing else ()
     record = MemoryRecord(
         scope=name.scope,
-        entity=entity,
-        attribute=attribute,
+        entity=standing.entity if standing else entity_spelling(view, name),
+        attribute=standing.attribute if standing else name.attribute,
         value=value,
         set_by=caller,
         set_at=time_after(standing, now),
@@ -200,6 +177,7 @@ def _note(
     """Make a note, with a time, and so an id and a path, that no other has."""
     check_body(text, view.charter.max_body_bytes, "text")
     source, _ = _resolve_source(view, caller, said.source)
+    folders = Folders(view, NOTES, day_folder)
     date = now
     while True:
         note = MemoryRecord(
@@ -212,7 +190,7 @@ def _note(
             tags=said.tags or (),
             supersedes=supersedes,
         )
-        path = memory_path(note, Folders(view, NOTES, day_folder).part(date))
+        path = memory_path(note, folders.part(date))
         if not (is_noted(view, note.id) or view.repository.lookup(view.tree, path)):
             return note, path
         date += _TICK
@@ -228,13 +206,27 @@ def _write(
     now: datetime,
     acked: str | None = None,
 ) -> Plan[Stored]:
-    files: dict[str, File | None] = dict(revived(known_member(view, caller), now))
+    stored = Stored(outcome=outcome, record=record, acked=acked)
+    files = {path: record}
+    return memory_plan(view, caller, stored, files, operation, path_name(path), now)
+
+
+def memory_plan(
+    view: View,
+    caller: AgentName,
+    result: T,
+    files: Mapping[str, File | None],
+    operation: str,
+    subject: str,
+    now: datetime,
+) -> Plan[T]:
+    """Plan one commit about memory, which also ends the caller's retirement."""
     return Plan(
-        result=Stored(outcome=outcome, record=record, acked=acked),
-        files={**files, path: record},
+        result=result,
+        files={**dict(revived(known_member(view, caller), now)), **files},
         operation=operation,
         agent=caller,
-        subject=path_name(path),
+        subject=subject,
         moment=now,
     )
 

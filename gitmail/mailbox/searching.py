@@ -20,6 +20,7 @@ from gitmail.records.message import Kind
 from gitmail.records.names import AgentName, parse_agent_name
 from gitmail.records.text import check_length, check_string
 from gitmail.store.index import searchable
+from gitmail.store.schema import marks
 from gitmail.store.view import View
 from gitmail.store.words import WORD
 
@@ -109,11 +110,10 @@ def match_all(words: Sequence[str]) -> str:
 def search(view: View, caller: AgentName, wanted: Search) -> list[Item]:
     """Return what has all the words and the caller may see (CAPABILITIES R14)."""
     names = own_names(view, caller)
-    marks = ",".join("?" * len(names))
     sql = (
         "SELECT m.n FROM words CROSS JOIN message m ON m.n = words.rowid"
         " WHERE words MATCH ? AND EXISTS (SELECT 1 FROM mail s WHERE s.date = m.date"
-        f" AND s.n = m.n AND s.who IN ({marks}))"
+        f" AND s.n = m.n AND s.who IN ({marks(names)}))"
     )
     values: list[object] = [match_all(wanted.words), *names]
     if wanted.sender:

@@ -1,6 +1,5 @@
 """Finding slots, notes and their earlier versions in the index."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -24,7 +23,8 @@ from gitmail.records.paths import (
     slot_path,
 )
 from gitmail.records.times import later_than
-from gitmail.store.memory_index import scope_number, text_number
+from gitmail.store.numbers import scope_number, text_number
+from gitmail.store.schema import marks
 from gitmail.store.view import View
 
 _NOTE = scope_number(Scope.NOTE)
@@ -47,11 +47,6 @@ class SlotName:
     def __str__(self) -> str:
         """Return it as errors show it."""
         return f"{self.scope} {self.entity} {self.attribute}"
-
-
-def marks(values: Sequence[object]) -> str:
-    """Return as many question marks as SQL needs for some values."""
-    return ",".join("?" * len(values))
 
 
 def check_scope(scope: object, accepted: tuple[Scope, ...] = SLOT_SCOPES) -> Scope:
@@ -148,18 +143,14 @@ def entity_records(view: View, scope: Scope, entity: str) -> list[MemoryRecord]:
     return [view.memory(row[0].hex()) for row in rows]
 
 
-def spelling(view: View, name: SlotName) -> tuple[str, str]:
-    """Return entity and attribute as they were spelt first."""
-    rows = view.index.execute(
+def entity_spelling(view: View, name: SlotName) -> str:
+    """Return the entity of a new slot as another slot of it spells that."""
+    row = view.index.execute(
         "SELECT id FROM memory WHERE scope = ? AND entity = ?"
-        " ORDER BY attribute = ? DESC LIMIT 1",
-        (scope_number(name.scope), key_of(name.entity), key_of(name.attribute)),
-    ).fetchall()
-    if not rows:
-        return name.entity, name.attribute
-    known = view.memory(rows[0][0].hex())
-    is_same = key_of(known.attribute) == key_of(name.attribute)
-    return known.entity, known.attribute if is_same else name.attribute
+        " ORDER BY attribute LIMIT 1",
+        (scope_number(name.scope), key_of(name.entity)),
+    ).fetchone()
+    return view.memory(row[0].hex()).entity if row else name.entity
 
 
 def no_such_slot(

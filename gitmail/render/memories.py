@@ -35,6 +35,7 @@ from gitmail.render.terminal import (
 )
 
 _INDENT = "    "
+_MORE = "There is more: use --limit, up to 200"
 _LONGEST_NAME = 40
 _NOTHING = "Nothing in memory fits"
 _NOUNS = {
@@ -123,7 +124,7 @@ def found(value: Recollections, look: Look) -> str:
         return _NOTHING
     lines = listing(value.records, look)
     if value.has_more:
-        lines.append(look.paint("There is more: use --limit, up to 200", Style.DIM))
+        lines.append(look.paint(_MORE, Style.DIM))
     return "\n".join(lines)
 
 
@@ -190,7 +191,7 @@ def history(value: History, look: Look) -> str:
     for each, row in zip(value.revisions, table(rows, look), strict=True):
         lines += [row, _below("", _says(each), look)]
     if value.has_more:
-        lines.append(look.paint("There is more: use --limit, up to 200", Style.DIM))
+        lines.append(look.paint(_MORE, Style.DIM))
     return "\n".join(lines)
 
 

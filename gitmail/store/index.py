@@ -33,7 +33,7 @@ from gitmail.records.times import from_microseconds, to_microseconds
 from gitmail.store.lineage import Activity
 from gitmail.store.memory_index import MemoryIndex
 from gitmail.store.numbers import label_key, request_number, thread_number
-from gitmail.store.schema import SCHEMA
+from gitmail.store.schema import SCHEMA, marks
 from gitmail.store.schema import TABLES as _TABLES
 from gitmail.store.words import WORD
 
@@ -415,10 +415,10 @@ class Index:
         for path in paths:
             while (path := path.rpartition("/")[0]) and path not in folders:
                 folders.add(path)
-        marks = ",".join("?" * len(folders))
         return bool(
             self._db.execute(
-                f"SELECT 1 FROM quarantine WHERE path IN ({marks})", tuple(folders)
+                f"SELECT 1 FROM quarantine WHERE path IN ({marks(folders)})",
+                tuple(folders),
             ).fetchone()
         )
 

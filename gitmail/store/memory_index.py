@@ -5,15 +5,14 @@ The tables belong to one `Index`, which alone opens and commits.
 
 import sqlite3
 from collections.abc import Callable, Iterable
-from hashlib import sha256
 from unicodedata import normalize
 
 from gitmail.records.keys import key_of
 from gitmail.records.memory import MemoryRecord, Scope
 from gitmail.records.times import to_microseconds
+from gitmail.store.numbers import scope_number, text_number
 from gitmail.store.words import WORD
 
-_SCOPES = list(Scope)
 MemoryChange = tuple[str, str | None]
 """A path below `memory/`, and the blob there now, None where it was removed."""
 
@@ -63,19 +62,18 @@ class MemoryIndex:
             (n, " ".join(WORD.findall(searchable_memory(record)))),
         )
 
-    def drop(self, path: str) -> bool:
-        """Forget the record at a path; False where none was known."""
+    def drop(self, path: str) -> None:
+        """Forget the record at a path, if one was known."""
         row = self._db.execute(
             "SELECT memory.n FROM name JOIN memory ON memory.path = name.n"
             " WHERE name.text = ?",
             (path,),
         ).fetchone()
         if row is None:
-            return False
+            return
         self._db.execute("DELETE FROM memory WHERE n = ?", row)
         self._db.execute("DELETE FROM memory_tag WHERE n = ?", row)
         self._db.execute("DELETE FROM memory_words WHERE rowid = ?", row)
-        return True
 
     def add_revisions(
         self, commits: Iterable[tuple[str, int, Iterable[MemoryChange]]]
@@ -112,14 +110,3 @@ def searchable_memory(record: MemoryRecord) -> str:
     """Return the text of a record that search looks at, composed."""
     words = (record.entity, record.attribute, *record.tags, record.value)
     return normalize("NFC", "\n".join(words))
-
-
-def scope_number(scope: Scope) -> int:
-    """Return the number of a scope in the index."""
-    return _SCOPES.index(scope)
-
-
-def text_number(text: str) -> int:
-    """Return a number by which a text is found; compare the text then."""
-    digest = sha256(text.encode()).digest()
-    return int.from_bytes(digest[:8], signed=True)

@@ -2,7 +2,10 @@
 
 from hashlib import sha256
 
+from gitmail.records.memory import Scope
 from gitmail.records.names import MessageId
+
+_SCOPES = list(Scope)
 
 
 def label_key(what: str, text: str) -> str:
@@ -12,7 +15,17 @@ def label_key(what: str, text: str) -> str:
 
 def request_number(sender: str, request_id: str) -> int:
     """Return a number by which a request id is found; compare the text then."""
-    digest = sha256(f"{sender}\x00{request_id}".encode()).digest()
+    return text_number(f"{sender}\x00{request_id}")
+
+
+def scope_number(scope: Scope) -> int:
+    """Return the number of a scope in the index."""
+    return _SCOPES.index(scope)
+
+
+def text_number(text: str) -> int:
+    """Return a number by which a text is found; compare the text then."""
+    digest = sha256(text.encode()).digest()
     return int.from_bytes(digest[:8], signed=True)
 
 

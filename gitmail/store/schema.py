@@ -16,6 +16,8 @@ Tables:
               the commit alone; a missing id says that the commit removed the file
 """
 
+from collections.abc import Sized
+
 SCHEMA = 8
 """Another number means another index, which is made anew."""
 TABLES = """
@@ -69,3 +71,8 @@ CREATE INDEX revision_n ON revision (n);
 CREATE INDEX revision_path ON revision (path, n);
 CREATE INDEX revision_id ON revision (id) WHERE id IS NOT NULL;
 """
+
+
+def marks(values: Sized) -> str:
+    """Return as many question marks, with commas, as a statement needs for values."""
+    return ",".join("?" * len(values))

@@ -1,9 +1,13 @@
 """A mailbox as plain dictionaries: what each verb must answer, by the rules alone."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+import pytest
+
+from gitmail.errors import GitmailError
 
 PENDING, READ, ACKED = range(3)
 STAGES = {"pending": PENDING, "read": READ, "acked": ACKED}
@@ -11,6 +15,20 @@ STAGES = {"pending": PENDING, "read": READ, "acked": ACKED}
 
 class Refusal(Exception):  # noqa: N818 - it stands for the error that has the code
     """That a verb must refuse, and with which code."""
+
+
+def agree(expected: Callable[[], Any], act: Callable[[], Any]) -> Any:
+    """Return what a model and a mailbox answer, or None if both refuse alike."""
+    try:
+        wanted = expected()
+    except Refusal as refusal:
+        with pytest.raises(GitmailError) as caught:
+            act()
+        code = str(refusal)
+    else:
+        return wanted, act()
+    assert caught.value.code == code
+    return None
 
 
 @dataclass

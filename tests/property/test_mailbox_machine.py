@@ -3,7 +3,6 @@
 import random
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,18 @@ from hypothesis.stateful import (
 )
 
 from gitmail import Agent, Mailbox
-from gitmail.errors import GitmailError
 from gitmail.mailbox.values import Page, Sent
 from tests.helpers import SettableClock
 from tests.mailboxes import INDEX, everything
-from tests.property.mailbox_model import ACKED, STAGES, Letter, Member, Model, Refusal
+from tests.property.mailbox_model import (
+    ACKED,
+    STAGES,
+    Letter,
+    Member,
+    Model,
+    Refusal,
+    agree,
+)
 
 NAMES = ("ann", "bob", "cid", "dot")
 TEAMS = ("red", "blue")
@@ -78,19 +84,6 @@ class MailboxMachine(RuleBasedStateMachine):
                 file = self.folder / ".gitmail" / f"{INDEX}{ending}"
                 file.unlink(missing_ok=True)
         self.mailbox = Mailbox.open(self.folder / ".gitmail", clock=self.clock)
-
-    def agree(self, expected: Callable[[], Any], act: Callable[[], Any]) -> Any:
-        """Return both outcomes, or None if both refuse with the same code."""
-        try:
-            wanted = expected()
-        except Refusal as refusal:
-            with pytest.raises(GitmailError) as caught:
-                act()
-            code = str(refusal)
-        else:
-            return wanted, act()
-        assert caught.value.code == code
-        return None
 
     def written(self, sent: Sent, delivered: Any, said: dict[str, Any]) -> None:
         """Take a message that was sent into the model, as the model delivers it."""
@@ -180,7 +173,7 @@ class MailboxMachine(RuleBasedStateMachine):
         said: dict[str, Any] = {"to": to, "cc": cc, "bcc": bcc, "body": self.body()}
         said |= {"expires_in": expires_in}
         said |= {"request_id": said["body"]} if may_retry else {}
-        both = self.agree(
+        both = agree(
             lambda: self.model.deliver(name, to, cc, bcc),
             lambda: self.agent(name).send(**said),
         )
@@ -212,7 +205,7 @@ class MailboxMachine(RuleBasedStateMachine):
     def send_many(self, name: str, to: list[list[str]]) -> None:
         """Send several messages, all or none."""
         drafts = [{"to": each, "body": self.body()} for each in to]
-        both = self.agree(
+        both = agree(
             lambda: [self.model.deliver(name, each, (), ()) for each in to],
             lambda: self.agent(name).send_many(drafts),
         )
@@ -242,7 +235,7 @@ class MailboxMachine(RuleBasedStateMachine):
                 to = self.agent(name).read(letter.id).message.to
             return self.model.deliver(name, to, cc, ())
 
-        both = self.agree(
+        both = agree(
             expected, lambda: self.agent(name).reply(letter.id[:20], body, cc=cc)
         )
         if both:
@@ -268,7 +261,7 @@ class MailboxMachine(RuleBasedStateMachine):
                 raise Refusal("request_conflict")
             return letter.id
 
-        both = self.agree(expected, lambda: self.agent(letter.sender).send(**said))
+        both = agree(expected, lambda: self.agent(letter.sender).send(**said))
         if both:
             assert (both[1].message.id, both[1].is_replayed) == (both[0], True)
         assert self.mailbox.status().tip == before
@@ -294,7 +287,7 @@ class MailboxMachine(RuleBasedStateMachine):
                     outcomes[each.id] = outcome
             return outcomes
 
-        both = self.agree(
+        both = agree(
             expected,
             lambda: self.agent(name).ack([each.id for each in letters], stage=stage),
         )
@@ -317,7 +310,7 @@ class MailboxMachine(RuleBasedStateMachine):
             now = None if show == "any" else self.clock.now
             return self.model.inbox(name, below, now)[:limit]
 
-        both = self.agree(
+        both = agree(
             expected, lambda: self.agent(name).poll(limit=limit, show=show, ack=True)
         )
         if both:
@@ -363,7 +356,7 @@ class MailboxMachine(RuleBasedStateMachine):
                 raise Refusal("not_found")
             return letter
 
-        both = self.agree(expected, lambda: self.agent(name).read(letter.id))
+        both = agree(expected, lambda: self.agent(name).read(letter.id))
         if both:
             item = both[1]
             stage = letter.stages.get(name)

@@ -22,7 +22,6 @@ from hypothesis.stateful import (
 )
 
 from gitmail import Mailbox
-from gitmail.errors import GitmailError
 from gitmail.mailbox.memory import Memory
 from gitmail.mailbox.memory_values import History, Recollections, Stored
 from gitmail.records.keys import key_of
@@ -33,7 +32,7 @@ from tests.faults.remembering import empty_folders
 from tests.helpers import START, SettableClock, blob_id, files_on_disk
 from tests.indexes import contents, contents_made_anew, delete_index
 from tests.processes import assert_sound, needs_git
-from tests.property.mailbox_model import Refusal
+from tests.property.mailbox_model import Refusal, agree
 from tests.property.memory_model import Key, Model, Text
 
 NAMES = ("ann", "bob")
@@ -81,17 +80,9 @@ class MemoryMachine(RuleBasedStateMachine):
     def agree(self, expected: Callable[[], Any], act: Callable[[], Any]) -> Any:
         """Return both outcomes, or None if both refuse, with the same code."""
         before = self.tip
-        try:
-            wanted = expected()
-        except Refusal as refusal:
-            with pytest.raises(GitmailError) as caught:
-                act()
-            code = str(refusal)
-        else:
-            return wanted, act()
-        assert caught.value.code == code
-        assert self.tip == before
-        return None
+        both = agree(expected, act)
+        assert both is not None or self.tip == before
+        return both
 
     @property
     def tip(self) -> str | None:
