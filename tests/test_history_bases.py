@@ -46,9 +46,28 @@ def test_the_bases_are_those_of_git(
             assert is_ancestor(repository, *some[:2]) == (
                 some[0] in git(tmp_path, "rev-list", some[1]).split()
             )
-            ours = {*git(tmp_path, "rev-list", *some[1:]).split()}
-            assert bases_below(repository, some[0], ours.__contains__) == sorted(
-                expected
-            )
+            if count == 2:
+                ours = {*git(tmp_path, "rev-list", some[1]).split()}
+                found = bases_below(repository, some[1], some[0], ours.__contains__)
+                assert found == sorted(expected)
+    finally:
+        repository.close()
+
+
+def test_who_merged_again_and_again_has_one_base(tmp_path: Path) -> None:
+    """However many commits of ours the other history has taken in, the last counts."""
+    plans = [Planned((), 0, {"a": "0"})]
+    theirs = 0
+    for number in range(1, 40, 2):
+        plans.append(Planned((max(number - 2, 0),), number, {"a": str(number)}))
+        plans.append(Planned((theirs, number), number + 1, {"a": str(number)}))
+        theirs = number + 1
+    commits = make(tmp_path, plans)
+    repository = Repository(tmp_path)
+    try:
+        ours, other = commits[39], commits[38]
+        known = {*git(tmp_path, "rev-list", ours).split()}
+
+        assert bases_below(repository, ours, other, known.__contains__) == [commits[37]]
     finally:
         repository.close()

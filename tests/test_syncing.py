@@ -27,6 +27,7 @@ from gitmail.mailbox.exchange_values import Relation
 from gitmail.mailbox.syncing import ROUNDS, Sync
 from gitmail.records.names import CommitId
 from gitmail.store import creation
+from gitmail.store.folding import PACKS_BEFORE_FOLDING
 from gitmail.store.lock import Lock
 from gitmail.store.store import Step
 from gitmail.store.transport import Transport, open_transport
@@ -140,6 +141,42 @@ def test_what_is_fetched_is_in_packs_that_housekeeping_folds(
     mailbox.store.housekeeping()
     assert bodies_of(mailbox.agent("reviewer")) == ["There."]
     assert git(mailbox.path, "fsck", "--strict", "--no-dangling") == ""
+
+
+@both
+@pytest.mark.parametrize("step", [Step.FAST_FORWARD, Step.MERGED])
+def test_the_files_are_on_the_disk_when_a_sync_returns(
+    mailbox: Mailbox, folder: Path, clock: SettableClock, how: str, step: Step
+) -> None:
+    """Whoever looks with `cat` need not wait until somebody reads with gitmail."""
+    remote = shared(mailbox, folder / "remote.git", how)
+    with cloned(folder / "clone", remote, how, clock) as clone:
+        sent = clone.agent("builder").send(to="reviewer", body="There.").message
+        clone.sync(git=by(how))
+    if step is Step.MERGED:
+        mailbox.agent("lead").send(to="reviewer", body="Here.")
+    done = mailbox.sync(git=by(how))
+
+    assert done.step is step
+    (file,) = (mailbox.path / "messages").rglob("*-there-*.md")
+    assert file.read_text("utf-8").endswith("There.\n")
+
+
+def test_a_mailbox_that_only_syncs_is_folded_as_well(
+    mailbox: Mailbox, folder: Path, clock: SettableClock
+) -> None:
+    """Packs that are fetched add up as those that are written do."""
+    remote = shared(mailbox, folder / "remote.git", "git")
+    with cloned(folder / "clone", remote, "git", clock) as clone:
+        folding = Mailbox.open(mailbox.path, clock=clock)
+        packs = mailbox.path / ".git" / "objects" / "pack"
+        with folding:
+            for number in range(PACKS_BEFORE_FOLDING + 2):
+                clone.agent("builder").send(to="reviewer", body=f"Number {number}.")
+                clone.sync(git=by("git"))
+                folding.sync(git=by("git"))
+
+        assert len([*packs.glob("*.pack")]) < PACKS_BEFORE_FOLDING
 
 
 @both

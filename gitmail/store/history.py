@@ -12,6 +12,7 @@ from gitmail.store.repository import Repository
 
 _OURS, _THEIRS, _STALE = 1, 2, 4
 _BOTH = _OURS | _THEIRS
+_FEW = 8
 
 
 def merge_bases(
@@ -27,15 +28,18 @@ def merge_bases(
 
 
 def bases_below(
-    repository: Repository, theirs: CommitId, is_known: Callable[[CommitId], bool]
+    repository: Repository,
+    ours: CommitId,
+    theirs: CommitId,
+    is_known: Callable[[CommitId], bool],
 ) -> list[CommitId]:
-    """Return the merge bases with a history whose commits somebody knows.
+    """Return the merge bases of two commits, where somebody knows the one's history.
 
     Only the other history is read, down to what is known: where an index has the one,
     that is the smaller half of the work or less.
 
     Args:
-        is_known: Tells whether a commit, and so what it stands on, is in that history.
+        is_known: Tells whether a commit is in the history of ours.
     """
     todo, seen = [theirs], {theirs}
     known = []
@@ -47,6 +51,8 @@ def bases_below(
         new = {*repository.commit(key).parents} - seen
         seen |= new
         todo += new
+    if len(known) > _FEW:  # comparing each with each would take longer than all of it
+        return merge_bases(repository, ours, theirs)
     return _best(repository, known)
 
 

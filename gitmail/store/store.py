@@ -9,7 +9,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,7 +36,7 @@ from gitmail.store.discovery import LOCAL
 from gitmail.store.disk import translated
 from gitmail.store.files import Files
 from gitmail.store.folding import PACKS_BEFORE_FOLDING, count_packs, fold
-from gitmail.store.history import merge_bases
+from gitmail.store.history import bases_below
 from gitmail.store.keeper import IndexKeeper, Progress
 from gitmail.store.lock import Lock
 from gitmail.store.merging import Note, TreeMerge, base_tree
@@ -180,25 +180,34 @@ class Store:
             LockTimeoutError, StaleWriteError, DiskFullError, ReadOnlyError, DiskError:
                 As `update`.
         """
+
+        def look(view: View) -> tuple[CommitId, list[CommitId]]:
+            knows = view.index.knows_commit
+            return view.tip, bases_below(view.repository, view.tip, theirs, knows)
+
         with self._lock.held(LOCK_TIMEOUT_S):
             for _ in range(_ATTEMPTS):
                 with self._mutex:
-                    base = self.read(lambda view: view.tip)
-                    done = self._integrate(base, theirs, by, moment, subject)
+                    ours, bases = self.read(look)
+                    done = self._integrate(ours, theirs, bases, by, moment, subject)
                 if done:
-                    return done
-        raise StaleWriteError(_ATTEMPTS)
+                    break
+            else:
+                raise StaleWriteError(_ATTEMPTS)
+        if self._folds:
+            self._fold_in_background()
+        return done
 
     def _integrate(
         self,
         ours: CommitId,
         theirs: CommitId,
+        bases: list[CommitId],
         by: str,
         moment: datetime,
         subject: str,
     ) -> Integrated | None:
         repository = self._repository
-        bases = merge_bases(repository, ours, theirs)
         if theirs in bases:
             return Integrated(Step.NOTHING, ours)
         if not bases:
@@ -206,7 +215,7 @@ class Store:
         if ours in bases:
             if not self.branch.move(ours, theirs):
                 return None
-            self._roll_forward(theirs)
+            self._show(theirs)
             return Integrated(Step.FAST_FORWARD, theirs)
         trees = [repository.commit(each).tree for each in (ours, theirs)]
         merge = TreeMerge(repository, base_tree(repository, bases), *trees)
@@ -220,7 +229,7 @@ class Store:
         with repository.added([*merge.objects, commit]):
             if not self.branch.move(ours, new):
                 return None
-        self._roll_forward(new)
+        self._show(new)
         return Integrated(Step.MERGED, new, tuple(merge.notes))
 
     @property
@@ -385,17 +394,32 @@ class Store:
         commit = self._write(base, blobs, plan)
         if commit is None:
             return None
-        # It has happened: what fails from here on is made good by the next call.
-        try:
-            if self._files.shown() == base:
-                shown = ((p, b.data if b else None) for p, b in blobs.items())
-                self._files.show(shown, commit)
-            else:
-                self._files.roll_to(commit)
-        except GitmailError as error:
-            logger.warning("the files on disk stay behind the mailbox: %s", error)
+        if self._files.shown() == base:
+            self._show(commit, ((p, b.data if b else None) for p, b in blobs.items()))
+        else:
+            self._show(commit)
         self._keeper.note(base, commit, plan.files, blobs)
         return commit
+
+    def _show(
+        self,
+        tip: CommitId,
+        files: Iterable[tuple[str, bytes | None]] | None = None,
+    ) -> None:
+        """Bring the files on disk to the branch's tip; the caller has the lock.
+
+        It has happened: what fails here is made good by the next call.
+
+        Args:
+            files: What changed, where the files show all the rest.
+        """
+        try:
+            if files is None:
+                self._files.roll_to(tip)
+            else:
+                self._files.show(files, tip)
+        except GitmailError as error:
+            logger.warning("the files on disk stay behind the mailbox: %s", error)
 
     def _write(
         self,

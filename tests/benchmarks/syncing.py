@@ -97,7 +97,7 @@ class SyncBench:
         path = self._large.path
         words = ("-m", "gitmail", "--json", "--mailbox", str(path), "verify")
         ours = timed(lambda: run(sys.executable, *words))
-        floor = timed(lambda: run_git(path, "log", "--raw", "-q", BRANCH))
+        floor = timed(lambda: run_git(path, "log", "--raw", BRANCH))
         floor += timed(lambda: run_git(path, "fsck", "--full"))
         self._show(f"verify of {self._size} / git log, fsck", [ours], [floor], "<= 5")
         used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
