@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
 from gitmail.mailbox.judging import Judge, Said
@@ -84,6 +83,7 @@ def judge_all(
     slices = [rest[start : start + size] for start in range(0, len(rest), size)]
     # Not `fork`: this process may have threads, and what they hold would be held.
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - 10 ms
+    from multiprocessing import get_context  # noqa: PLC0415 - 4 ms
 
     with ProcessPoolExecutor(
         min(processes, len(slices)), get_context("spawn"), _begin, (git_dir, incoming)

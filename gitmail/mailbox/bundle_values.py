@@ -1,11 +1,14 @@
 """The frozen values that the verbs of bundles hand out."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from gitmail.errors import GitmailError
 from gitmail.records.names import CommitId
-from gitmail.store.merging import Note
 from gitmail.store.store import Step
+
+if TYPE_CHECKING:
+    from gitmail.store.merging import Note
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +60,7 @@ class Applied:
     step: Step
     tip: CommitId
     contents: Contents
-    notes: tuple[Note, ...] = ()
+    notes: "tuple[Note, ...]" = ()
 
     @property
     def is_news(self) -> bool:

@@ -24,15 +24,14 @@ from gitmail.records.paths import Family, parse_path
 from gitmail.store.bundle import Bundle, read_bundle, remark_of, write_bundle
 from gitmail.store.creation import create_repository
 from gitmail.store.disk import translated
-from gitmail.store.incoming import Checked, Incoming
-from gitmail.store.outgoing import Reader, make_pack
 from gitmail.store.pack import release_pack, write_pack
 from gitmail.store.store import Integrated, Step, Store
 from gitmail.store.transport import Git
 from gitmail.store.view import View
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # commands that are about no bundle do not wait for the rest
     from gitmail.mailbox.mailbox import Mailbox
+    from gitmail.store.incoming import Checked, Incoming
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,12 +44,12 @@ class _Opened:
     """
 
     bundle: Bundle
-    incoming: Incoming
+    incoming: "Incoming"
     known: frozenset[CommitId] = frozenset()
     tip: CommitId | None = None
     mailbox: str | None = None
 
-    def check(self) -> Checked:
+    def check(self) -> "Checked":
         """Check that it can be applied; nothing is written.
 
         Raises:
@@ -95,6 +94,8 @@ def create(
     )
     size = 0
     if commits:
+        from gitmail.store.outgoing import make_pack  # noqa: PLC0415 - as said above
+
         pack = make_pack(store.git_dir, tip, base, commits, git)
         size = write_bundle(path, tip, base, remark_of(name), pack)
         remember(store, tip)
@@ -214,6 +215,9 @@ def _path(file: str | Path) -> Path:
 
 @contextmanager
 def _opened(store: Store | None, path: Path) -> Iterator[_Opened]:
+    from gitmail.store.incoming import Incoming  # noqa: PLC0415 - as said above
+    from gitmail.store.outgoing import Reader  # noqa: PLC0415 - as said above
+
     bundle = read_bundle(path, shown_path(path))
     if store is None:
         yield _Opened(bundle=bundle, incoming=Incoming(bundle, None))
@@ -234,7 +238,7 @@ def _opened(store: Store | None, path: Path) -> Iterator[_Opened]:
 
 
 @contextmanager
-def _written(store: Store, incoming: Incoming, checked: Checked) -> Iterator[None]:
+def _written(store: Store, incoming: "Incoming", checked: "Checked") -> Iterator[None]:
     """Write what is new as one durable pack, for a block that makes a branch name it.
 
     Until then git is told to keep it, as `Repository.added` does.

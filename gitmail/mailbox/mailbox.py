@@ -24,7 +24,6 @@ from gitmail.mailbox.availability import Liveness
 from gitmail.mailbox.checks import flag
 from gitmail.mailbox.syncing import exchange
 from gitmail.mailbox.values import Directory, Entry, LogEntry, Registered, Status
-from gitmail.mailbox.verifying import Verified, verify
 from gitmail.records.charter import FORMAT, Charter
 from gitmail.records.message import Location
 from gitmail.records.names import AgentName, parse_agent_name
@@ -41,6 +40,7 @@ from gitmail.store.view import File, PlainFile, Plan, View
 from gitmail.watch import Watch
 
 if TYPE_CHECKING:
+    from gitmail.mailbox.verifying import Verified
     from gitmail.store.findings import Checkup
 
 _README = b"""# A mailbox
@@ -458,7 +458,7 @@ class Mailbox:
         range: str | None = None,  # noqa: A002 - as the command
         *,
         processes: int = 1,
-    ) -> Verified:
+    ) -> "Verified":
         """Prove that nothing was done to the mailbox behind gitmail's back.
 
         Nothing that was derived is relied on, and nothing is written.
@@ -474,6 +474,8 @@ class Mailbox:
             CorruptMailboxError: The branch is missing, or what A stands on cannot be
                 read.
         """
+        from gitmail.mailbox.verifying import verify  # noqa: PLC0415 - as of doctor
+
         return verify(self.store, range, processes)
 
     def _set_retired(self, name: str, by: str | None, *, retire: bool) -> Registered:

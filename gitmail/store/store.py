@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gitmail.errors import (
     BusyError,
@@ -39,11 +39,13 @@ from gitmail.store.folding import PACKS_BEFORE_FOLDING, count_packs, fold
 from gitmail.store.history import bases_below
 from gitmail.store.keeper import IndexKeeper, Progress
 from gitmail.store.lock import Lock
-from gitmail.store.merging import Note, TreeMerge, base_tree
 from gitmail.store.pack import BLOB, NewObject
 from gitmail.store.refs import REF, Branch
 from gitmail.store.repository import Kept, Repository
 from gitmail.store.view import File, Plan, View
+
+if TYPE_CHECKING:
+    from gitmail.store.merging import Note
 
 logger = logging.getLogger("gitmail")
 T = TypeVar("T")
@@ -71,7 +73,7 @@ class Integrated:
 
     step: Step
     tip: CommitId
-    notes: tuple[Note, ...] = ()
+    notes: "tuple[Note, ...]" = ()
 
 
 class Store:
@@ -217,6 +219,11 @@ class Store:
                 return None
             self._show(theirs)
             return Integrated(Step.FAST_FORWARD, theirs)
+        from gitmail.store.merging import (  # noqa: PLC0415 - most calls merge nothing
+            TreeMerge,
+            base_tree,
+        )
+
         trees = [repository.commit(each).tree for each in (ours, theirs)]
         merge = TreeMerge(repository, base_tree(repository, bases), *trees)
         message: Plan[None] = Plan(
