@@ -151,7 +151,7 @@ def test_the_files_are_on_the_disk_when_a_sync_returns(
     """Whoever looks with `cat` need not wait until somebody reads with gitmail."""
     remote = shared(mailbox, folder / "remote.git", how)
     with cloned(folder / "clone", remote, how, clock) as clone:
-        sent = clone.agent("builder").send(to="reviewer", body="There.").message
+        clone.agent("builder").send(to="reviewer", body="There.")
         clone.sync(git=by(how))
     if step is Step.MERGED:
         mailbox.agent("lead").send(to="reviewer", body="Here.")

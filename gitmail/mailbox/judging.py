@@ -17,7 +17,8 @@ from gitmail.records.merging import is_removable
 from gitmail.records.paths import NOTES, README_PATH, Family, Place, parse_path
 from gitmail.records.rule import OF_THE_FIRST, Rule
 from gitmail.records.rules import Act, Problem
-from gitmail.store.checking import Difference, Scratch, differences
+from gitmail.store.checking import Scratch
+from gitmail.store.differences import Difference, differences
 from gitmail.store.repository import FILE_MODE, Commit, printable
 
 _MAIL = (Family.MESSAGE, Family.RECEIPT, Family.COPY)

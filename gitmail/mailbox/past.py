@@ -5,7 +5,8 @@ import stat
 from collections.abc import Iterator
 
 from gitmail.records.names import CommitId
-from gitmail.store.checking import CheckedRepository, differences
+from gitmail.store.checking import CheckedRepository
+from gitmail.store.differences import differences
 
 _PART = re.compile(r"\d\d(?:\.\d{3,6})?", re.ASCII)
 

@@ -5,7 +5,7 @@ from typing import NoReturn
 
 from gitmail.errors import CorruptMailboxError
 from gitmail.records.names import CommitId
-from gitmail.store.checking import differences
+from gitmail.store.differences import differences
 from gitmail.store.repository import Repository
 
 _SUBMODULE = 0o160000
