@@ -27,6 +27,7 @@ from gitmail.records.paths import (
     memory_path,
     set_aside_path,
 )
+from gitmail.records.places import right_path
 from gitmail.records.profile import parse_profile
 from gitmail.records.receipt import BlindCopy, parse_blind_copy, parse_receipt
 from gitmail.records.rule import Rule
@@ -82,7 +83,8 @@ class RecordJudge:
             record = self._shelf.record(old)
             return record is not None and memory_path(record, place.part) == path
         try:
-            return rules.right_path(data, place) in (path, "")
+            is_fixed = place.family is Family.FIXED
+            return is_fixed or right_path(path, data) in (path, "")
         except InvalidFileError:
             return False
 

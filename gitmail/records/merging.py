@@ -15,25 +15,19 @@ from gitmail.errors import (
     InvalidFileError,
     UnsupportedFormatError,
 )
-from gitmail.records.charter import parse_charter
 from gitmail.records.contesting import Version, contested_data, version_of
-from gitmail.records.memory import Scope, parse_memory
-from gitmail.records.message import blob_id, parse_message
+from gitmail.records.memory import Scope
+from gitmail.records.message import blob_id
 from gitmail.records.paths import (
     CHARTER_PATH,
     MEMORY,
     SLOT_FOLDERS,
     Family,
-    copy_path,
-    memory_path,
-    message_path,
     parse_path,
-    profile_path,
-    receipt_path,
-    set_aside_path,
 )
+from gitmail.records.places import right_path
 from gitmail.records.profile import merged_profiles, parse_profile
-from gitmail.records.receipt import parse_blind_copy, parse_receipt
+from gitmail.records.receipt import parse_receipt
 from gitmail.records.times import format_time
 
 R = TypeVar("R")
@@ -96,7 +90,7 @@ def is_removable(path: str) -> bool:
 def belongs(path: str, data: bytes) -> bool:
     """Tell whether a file is a record and stands where it should."""
     try:
-        return _PLACES[parse_path(path).family](path, data) == path
+        return right_path(path, data) == path
     except (InvalidFileError, UnsupportedFormatError):
         return False
 
@@ -235,34 +229,3 @@ _RULES = {
 }
 _KEPT = frozenset(_RULES) - {Family.ASIDE, Family.UNKNOWN}
 _LINE_BY_LINE = frozenset([Family.FIXED, Family.ASIDE, Family.UNKNOWN])
-
-
-def _receipt_place(path: str, data: bytes) -> str:
-    return receipt_path(parse_receipt(data), parse_path(path).folder)
-
-
-def _copy_place(path: str, data: bytes) -> str:
-    return copy_path(parse_blind_copy(data), parse_path(path).folder)
-
-
-def _fixed_place(path: str, data: bytes) -> str:
-    if path == CHARTER_PATH:
-        parse_charter(data, path)
-    return path
-
-
-# Where a file should stand by what it says; the path gives what it does not say.
-_PLACES: dict[Family, Callable[[str, bytes], str]] = {
-    Family.MESSAGE: lambda path, data: message_path(
-        parse_message(data), parse_path(path).part
-    ),
-    Family.RECEIPT: _receipt_place,
-    Family.COPY: _copy_place,
-    Family.PROFILE: lambda _, data: profile_path(parse_profile(data).name),
-    Family.MEMORY: lambda path, data: memory_path(
-        parse_memory(data), parse_path(path).part
-    ),
-    Family.ASIDE: lambda _, data: set_aside_path(blob_id(data)),
-    Family.FIXED: _fixed_place,
-    Family.UNKNOWN: lambda *_: "",
-}

@@ -10,21 +10,19 @@ from datetime import UTC, datetime, timedelta
 
 from gitmail.records.charter import Charter
 from gitmail.records.memory import MemoryRecord
-from gitmail.records.message import Message, parse_message
+from gitmail.records.message import Message
 from gitmail.records.names import is_component
 from gitmail.records.paths import (
     PATH_LIMIT,
-    Family,
     Place,
     copy_path,
     memory_path,
-    message_path,
     parse_path,
     profile_path,
     receipt_path,
 )
-from gitmail.records.profile import FIELDS, Profile, parse_profile
-from gitmail.records.receipt import BlindCopy, Receipt, parse_blind_copy, parse_receipt
+from gitmail.records.profile import FIELDS, Profile
+from gitmail.records.receipt import BlindCopy, Receipt
 from gitmail.records.rule import Rule
 from gitmail.records.times import format_time
 
@@ -189,25 +187,6 @@ def other_problems(data: bytes) -> Problems:
     """Judge a file that is no record."""
     if len(data) > OTHER_LIMIT_BYTES:
         yield Rule.SIZE, f"has {len(data):,} bytes, and may have {OTHER_LIMIT_BYTES:,}"
-
-
-def right_path(data: bytes, place: Place) -> str:
-    """Return where a record of mail or a profile belongs; empty for other files.
-
-    Raises:
-        InvalidFileError: It is no such record.
-    """
-    match place.family:
-        case Family.MESSAGE:
-            return message_path(parse_message(data), place.part)
-        case Family.RECEIPT:
-            return receipt_path(parse_receipt(data), place.folder)
-        case Family.COPY:
-            return copy_path(parse_blind_copy(data), place.folder)
-        case Family.PROFILE:
-            return profile_path(parse_profile(data).name)
-        case _:
-            return ""
 
 
 def _retirement(record: MemoryRecord, before: MemoryRecord | None) -> Problems:

@@ -16,18 +16,14 @@ from gitmail.errors import (
     InvalidFileError,
 )
 from gitmail.records.charter import Charter, parse_charter
-from gitmail.records.memory import parse_memory
 from gitmail.records.names import CommitId
 from gitmail.records.paths import (
     CHARTER_PATH,
     PATH_LIMIT,
     Family,
-    Place,
-    memory_path,
     parse_path,
-    set_aside_path,
 )
-from gitmail.records.rules import right_path
+from gitmail.records.places import right_path
 from gitmail.store.bundle import Bundle, mailbox_of, remark_of, title_of
 from gitmail.store.outgoing import Added, Reader, added, entries_of, parents_of, root_of
 from gitmail.store.pack import BLOB, COMMIT, TREE, Entry, NewObject
@@ -210,20 +206,17 @@ class Incoming:
             if not is_path or not self._tree(each.sha):
                 raise self._invalid(f"it has a folder of no mailbox: {each.path}")
             return
-        place = parse_path(each.path)
         if each.mode != FILE_MODE:
             raise self._invalid(f"it has what is no regular file: {each.path}")
-        if place.family is Family.UNKNOWN:
+        if parse_path(each.path).family is Family.UNKNOWN:
             raise self._invalid(f"it has a file at no path of a mailbox: {each.path}")
         data = self._read(each.sha, BLOB)
         try:
-            if each.path == CHARTER_PATH:
-                parse_charter(data, self._bundle.path)
-            expected = _expected_path(each, place, data)
+            right = right_path(each.path, data)
         except InvalidFileError as error:
             reason = f"{error.reason}, in line {error.line} of {each.path}"
             raise self._invalid(reason) from error
-        if expected != each.path:
+        if right != each.path:
             reason = f"it has a file whose path does not fit it: {each.path}"
             raise self._invalid(reason)
 
@@ -272,19 +265,6 @@ class Incoming:
 
     def _invalid(self, reason: str) -> BundleInvalidError:
         return BundleInvalidError(self._bundle.path, reason)
-
-
-def _expected_path(each: Added, place: Place, data: bytes) -> str:
-    """Return where a file with this content belongs.
-
-    Raises:
-        InvalidFileError: The bytes do not follow FORMAT.md.
-    """
-    if place.family is Family.MEMORY:
-        return memory_path(parse_memory(data), place.part)
-    if place.family is Family.ASIDE:
-        return set_aside_path(each.sha.hex())
-    return right_path(data, place) or each.path
 
 
 def _tree_bytes(tree: Tree) -> bytes:
