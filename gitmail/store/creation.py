@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import shutil
 import sys
 from pathlib import Path
 from uuid import uuid4
@@ -13,13 +14,15 @@ from gitmail.store.refs import BRANCH
 
 # Bare, for gitmail itself keeps the files beside it and there is no git index that
 # could be stale. `core.fsync` makes git flush what it receives; the older
-# `core.fsyncObjectFiles` would make every git command print a warning. A pushed tree
-# with names like `..` is refused by git, or each later commit would carry it on.
-_CONFIG = """[core]
+# `core.fsyncObjectFiles` would make every git command print a warning. A user's own
+# `core.hooksPath` would have git pass by the guard. A pushed tree with names like `..`
+# is refused by git, or each later commit would carry it on.
+CONFIG = """[core]
 \trepositoryformatversion = 0
 \tfilemode = true
 \tbare = true
 \tfsync = all
+\thooksPath = hooks
 [receive]
 \tdenyNonFastForwards = true
 \tdenyDeletes = true
@@ -43,6 +46,15 @@ echo "  gitmail --mailbox '$mailbox' doctor --repair" >&2
 exit 1
 """
 _HOOK = "hooks/pre-receive"
+_FOLDERS = (
+    "objects/pack",
+    "objects/info",
+    "refs/heads",
+    "refs/tags",
+    "hooks",
+)
+PARTS = ("objects", "refs", *_FOLDERS, "description", _HOOK)
+"""What there is besides `config` and `HEAD`, parents first."""
 _DESCRIPTION = "A mailbox of gitmail\n"
 
 
@@ -62,18 +74,11 @@ def create_repository(root: Path) -> None:
             began = [".git"] if not (git_dir / "HEAD").exists() else []
             if sorted(os.listdir(root)) not in ([], began):
                 raise FolderInUseError(str(root), "it holds files, and is no mailbox")
-        for folder in (
-            "objects/pack",
-            "objects/info",
-            "refs/heads",
-            "refs/tags",
-            "hooks",
-            LOCAL,
-        ):
+        for folder in (*_FOLDERS, LOCAL):
             (git_dir / folder).mkdir(parents=True, exist_ok=True)
         install_guard(git_dir)
         for name, text in (
-            ("config", _CONFIG),
+            ("config", CONFIG),
             ("description", _DESCRIPTION),
             # Last, for without HEAD it is no repository yet.
             ("HEAD", f"ref: refs/heads/{BRANCH}\n"),
@@ -83,15 +88,15 @@ def create_repository(root: Path) -> None:
         flush_folder(git_dir)
 
 
-def guard_script() -> str:
-    """Return the hook that verifies pushes with the Python that runs now."""
-    return _GUARD % shlex.quote(sys.executable or "python3")
+def guard_script(python: str = sys.executable or "python3") -> str:
+    """Return the hook that verifies pushes with a Python, by default this one."""
+    return _GUARD % shlex.quote(python)
 
 
-def has_guard(git_dir: Path) -> bool:
-    """Tell whether pushes are verified by a gitmail that is still where it was.
+def guard_python(git_dir: Path) -> str | None:
+    """Return the Python with which pushes are verified, None where they are not.
 
-    A hook that a person put there is theirs to keep, and counts as one.
+    A hook that a person put there is theirs to keep, and its program is empty.
 
     Raises:
         StorageError: It cannot be read.
@@ -99,23 +104,49 @@ def has_guard(git_dir: Path) -> bool:
     hook = git_dir / _HOOK
     with translated(hook):
         if not hook.exists():
-            return False
+            return None
         text = hook.read_text("utf-8", "replace")
-        is_ours = _GUARD_LINE in text.splitlines()
-        return not is_ours or text == guard_script()
+    if _GUARD_LINE not in text.splitlines():
+        return ""
+    before, after = _GUARD.split("%s")
+    words = text.removeprefix(before).removesuffix(after)
+    try:
+        python = "".join(shlex.split(words))
+    except ValueError:  # it was edited
+        return None
+    return python if text == guard_script(python) else None
 
 
-def install_guard(git_dir: Path) -> bool:
+def has_guard(git_dir: Path) -> bool:
+    """Tell whether pushes are verified by something that is still where it was.
+
+    Raises:
+        StorageError: It cannot be read.
+    """
+    python = guard_python(git_dir)
+    is_there = python is not None and (not python or shutil.which(python) is not None)
+    return is_there and os.access(git_dir / _HOOK, os.X_OK)
+
+
+def install_guard(git_dir: Path, *, anew: bool = False) -> bool:
     """Have git verify what is pushed, unless it does; tell whether it did not.
+
+    Args:
+        anew: Whether to replace a hook that gitmail has written in any case.
 
     Raises:
         StorageError: The hook cannot be written.
     """
-    if has_guard(git_dir):
+    if has_guard(git_dir) and not anew:
         return False
-    with translated(git_dir / _HOOK):
-        (git_dir / _HOOK).parent.mkdir(exist_ok=True)
-        _put(git_dir, _HOOK, guard_script(), 0o755)
+    hook = git_dir / _HOOK
+    is_of_a_person = guard_python(git_dir) == ""
+    with translated(hook):
+        if is_of_a_person:
+            hook.chmod(hook.stat().st_mode | 0o111)
+        else:
+            hook.parent.mkdir(exist_ok=True)
+            _put(git_dir, _HOOK, guard_script(), 0o755)
     return True
 
 

@@ -1,20 +1,27 @@
 """What belongs to a mailbox's repository besides objects and refs.
 
-The model is the repository that `init` would make today, so that a mailbox of an older
-version gets what has been added since.
+That is what `init` would make today, so that a mailbox of an older version gets what
+has been added since.
 """
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
+from io import BytesIO
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from dulwich.config import ConfigFile
 
 from gitmail.errors import DiskError
-from gitmail.store.creation import create_repository, has_guard, install_guard
-from gitmail.store.discovery import LOCAL
+from gitmail.store.creation import (
+    CONFIG,
+    PARTS,
+    create_repository,
+    guard_python,
+    install_guard,
+)
 from gitmail.store.disk import replace, write_durably
 from gitmail.store.findings import Case, Kind
 from gitmail.store.refs import REF
@@ -23,35 +30,32 @@ _HEAD = f"ref: {REF}\n"
 # These depend on the file system, and on what git has put into the repository since.
 _FREE = ("filemode", "repositoryformatversion")
 _TRUE = (b"true", b"yes", b"on", b"1")
-_APART = ("config", "HEAD", LOCAL)
+_PATIENCE_S = 30
 
 _Setting = tuple[tuple[bytes, ...], bytes, bytes]
 
 
 def check_layout(case: Case) -> None:
     """Find settings, folders and files that are missing or were changed."""
-    with TemporaryDirectory(prefix="gitmail-") as folder:
-        create_repository(Path(folder) / "model")
-        model = Path(folder) / "model" / ".git"
-        _check_config(case, model / "config")
-        _check_head(case)
-        _check_parts(case, model)
+    _check_config(case)
+    _check_head(case)
+    _check_parts(case)
     _check_guard(case)
 
 
-def _check_config(case: Case, model: Path) -> None:
+def _check_config(case: Case) -> None:
     config = case.git_dir / "config"
     problem, actual = _read(config)
     if actual is None:
 
         def renew() -> str:
             was = f", the old one {case.copy(config)}" if config.exists() else ""
-            _write(config, model.read_bytes())
+            _write(config, CONFIG.encode())
             return f"made anew{was}"
 
         case.found(Kind.SETTING, config, problem, mend=renew)
         return
-    for section, name, value in _settings(model):
+    for section, name, value in _settings():
         found = _value(actual, section, name)
         is_free = name.decode().lower() in _FREE and found is not None
         if is_free or _plain(found) == _plain(value):
@@ -85,8 +89,8 @@ def _read(config: Path) -> tuple[str, ConfigFile | None]:
         return f"it cannot be read: {error}", None
 
 
-def _settings(model: Path) -> Iterator[_Setting]:
-    wanted = ConfigFile.from_path(model, expand_includes=False)
+def _settings() -> Iterator[_Setting]:
+    wanted = ConfigFile.from_file(BytesIO(CONFIG.encode()))
     for section in wanted.sections():
         for name, value in wanted.items(section):
             yield section, name, value
@@ -130,13 +134,12 @@ def _check_head(case: Case) -> None:
     case.found(Kind.HEAD_ELSEWHERE, head, f"{detail}, and not {REF}", mend=mend)
 
 
-def _check_parts(case: Case, model: Path) -> None:
+def _check_parts(case: Case) -> None:
     """Find folders and files that are missing; one that is takes all below it along."""
     missing: list[Path] = []
-    for part in sorted(model.rglob("*")):
-        below = part.relative_to(model)
-        is_apart = below.parts[0] in _APART or below.parent in missing
-        if not is_apart and not os.path.lexists(case.git_dir / below):
+    for below in map(Path, PARTS):
+        is_told = below.parent in missing
+        if not is_told and not os.path.lexists(case.git_dir / below):
             missing.append(below)
     for below in missing:
         place = case.git_dir / below
@@ -162,16 +165,30 @@ def _check_guard(case: Case) -> None:
         return  # which is said already
 
     def renew() -> str:
-        install_guard(case.git_dir)
-        return "written anew"
+        install_guard(case.git_dir, anew=True)
+        return "put right"
 
-    def allow() -> str:
-        guard.chmod(guard.stat().st_mode | 0o111)
-        return "made executable"
-
-    if not has_guard(case.git_dir):
-        detail = "it runs another gitmail than this one, which may be gone"
-        case.found(Kind.INCOMPLETE_REPOSITORY, guard, detail, mend=renew)
+    python = guard_python(case.git_dir)
+    if python is None:
+        detail = "it is not as gitmail writes it"
+    elif python and not _runs(python):
+        detail = f"it runs the gitmail of {python}, which is gone"
     elif not os.access(guard, os.X_OK):
         detail = "git does not run it, for it is not executable"
-        case.found(Kind.INCOMPLETE_REPOSITORY, guard, detail, mend=allow)
+    else:
+        return
+    case.found(Kind.INCOMPLETE_REPOSITORY, guard, detail, mend=renew)
+
+
+def _runs(python: str) -> bool:
+    """Tell whether a Python has gitmail."""
+    if python == sys.executable:
+        return True
+    words = [python, "-P", "-m", "gitmail", "--version"]
+    try:
+        done = subprocess.run(  # noqa: S603 - what git runs at each push
+            words, capture_output=True, check=False, timeout=_PATIENCE_S
+        )
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0

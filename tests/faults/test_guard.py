@@ -39,14 +39,16 @@ def _work(box: Path, tmp_path: Path) -> Path:
     return work
 
 
-def push(work: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+def push(
+    work: Path, *words: str, **settings: str
+) -> "subprocess.CompletedProcess[str]":
     """Push from a clone, by default the branch."""
     return subprocess.run(
         ["git", "-C", str(work), "push", "-q", "origin", *(words or [f"HEAD:{REF}"])],
         capture_output=True,
         check=False,
         encoding="utf-8",
-        env=environment(**IDENTITY),
+        env=environment(**IDENTITY, **settings),
         timeout=LIMIT_S,
     )
 
@@ -263,19 +265,91 @@ def test_a_mailbox_that_cannot_be_read_accepts_nothing(box: Path, work: Path) ->
     assert tip(box) == before
 
 
-def test_a_guard_is_installed_where_there_is_none(box: Path) -> None:
-    """And where it calls a Python that is no longer the one."""
+@pytest.mark.parametrize(
+    "script",
+    [None, guard_script("/gone"), guard_script() + "exit 0\n"],
+    ids=["none", "of a Python that is gone", "edited"],
+)
+def test_a_guard_is_installed_where_there_is_none(
+    box: Path, script: str | None
+) -> None:
+    """And where it could not look, or was made to look away."""
     assert has_guard(box / ".git")
     assert not install_guard(box / ".git")
-    (box / HOOK).unlink()
-    assert not has_guard(box / ".git")
-    assert install_guard(box / ".git")
-    (box / HOOK).write_text(guard_script().replace(sys.executable, "/gone"), "utf-8")
+    if script is None:
+        (box / HOOK).unlink()
+    else:
+        (box / HOOK).write_text(script, "utf-8")
     assert not has_guard(box / ".git")
     assert install_guard(box / ".git")
 
     assert (box / HOOK).read_text("utf-8") == guard_script()
-    assert (box / HOOK).stat().st_mode & 0o111
+    assert has_guard(box / ".git")
+
+
+@posix_only
+@pytest.mark.parametrize("script", [guard_script(), "#!/bin/sh\nexit 0\n"])
+def test_a_guard_that_git_cannot_run_is_made_one_that_it_can(
+    box: Path, script: str
+) -> None:
+    """Git passes by a hook that is not executable."""
+    (box / HOOK).write_text(script, "utf-8")
+    (box / HOOK).chmod(0o644)
+    assert not has_guard(box / ".git")
+    assert install_guard(box / ".git")
+
+    assert has_guard(box / ".git")
+    assert (box / HOOK).read_text("utf-8") == script
+
+
+@posix_only
+def test_two_installations_leave_each_others_guard_alone(
+    box: Path, tmp_path: Path
+) -> None:
+    """A team whose members have environments of their own does not quarrel."""
+    other = tmp_path / "other's python"
+    other.symlink_to(sys.executable)
+    (box / HOOK).write_text(guard_script(str(other)), "utf-8")
+
+    assert has_guard(box / ".git")
+    assert not install_guard(box / ".git")
+    assert (box / HOOK).read_text("utf-8") == guard_script(str(other))
+
+
+@posix_only
+def test_the_doctor_replaces_a_guard_whose_python_has_no_gitmail(
+    box: Path, tmp_path: Path
+) -> None:
+    """As the guard itself advises who is refused by it."""
+    other = tmp_path / "python"
+    other.write_text("#!/bin/sh\nexit 1\n", "utf-8")
+    other.chmod(0o755)
+    (box / HOOK).write_text(guard_script(str(other)), "utf-8")
+    with Mailbox.open(box) as mailbox:
+        (found,) = mailbox.doctor().findings
+        (mended,) = mailbox.doctor(repair=True).findings
+
+        assert str(other) in found.detail
+        assert mended.is_repaired
+        assert (box / HOOK).read_text("utf-8") == guard_script()
+        assert mailbox.doctor().findings == ()
+
+
+@posix_only
+def test_a_users_own_hooks_do_not_take_the_guards_place(
+    box: Path, work: Path, tmp_path: Path
+) -> None:
+    """Many keep a folder of hooks for all their repositories."""
+    config = tmp_path / "gitconfig"
+    config.write_text(f"[core]\n\thooksPath = {tmp_path}\n", "utf-8")
+    first_message(work).write_text("tampered\n", "utf-8")
+    commit(work)
+    before = tip(box)
+    done = push(work, f"HEAD:{REF}", GIT_CONFIG_GLOBAL=str(config))
+
+    assert done.returncode != 0
+    assert "stays for ever" in done.stderr
+    assert tip(box) == before
 
 
 def test_a_hook_of_a_persons_own_is_left_alone(box: Path) -> None:
