@@ -23,10 +23,10 @@ from gitmail.store.pack import (
     BLOB,
     Entry,
     NewObject,
-    _encode,
     _encode_index,
     deflate,
     enclose,
+    encode,
     release_pack,
     write_pack,
 )
@@ -132,7 +132,7 @@ def test_what_is_encoded_is_read_back(datas: list[bytes], deltas: int) -> None:
     for number, entry in list(enumerate(entries))[:deltas]:
         sha = bytes([number]) * 20
         entries.append(Entry(sha, BLOB, 2**number * 1000, entry.packed, entry.sha))
-    pack, index, _ = _encode(entries)
+    pack, index, _ = encode(entries)
     rows = folding._offsets(index)
     assert [row[1] for row in rows] == [entry.sha for entry in entries]
     ends = [*(row[0] for row in rows), len(pack) - 20][1:]

@@ -14,7 +14,7 @@ from pathlib import Path
 from gitmail.store.disk import remove_quietly
 from gitmail.store.findings import Case, Kind, entries, files_below
 from gitmail.store.pack import DRAFT
-from gitmail.store.slots import _is_alive
+from gitmail.store.slots import is_alive
 
 _PROCESSES = Path("/proc")
 _LOCK_S = 60.0
@@ -36,7 +36,7 @@ def check_locks(case: Case) -> None:
         except FileNotFoundError:
             continue  # it was in use, and no longer is
         if owner:
-            if not _is_alive(owner):
+            if not is_alive(owner):
                 _found_stale(case, lock, "a gitmail that was killed left it")
         elif is_old and holder:
             case.found(
@@ -64,7 +64,7 @@ def _found_stale(case: Case, lock: Path, detail: str) -> None:
     def mend() -> str:
         try:  # somebody may have taken it over since
             owner = _slot_owner(case, lock)
-            is_stale = not _is_alive(owner) if owner else _is_old(case, lock)
+            is_stale = not is_alive(owner) if owner else _is_old(case, lock)
         except FileNotFoundError:
             is_stale = False
         return _remove(lock) if is_stale else "gone meanwhile"
@@ -153,7 +153,7 @@ def _temporary(case: Case) -> Iterator[Path]:
         except FileNotFoundError:
             continue
     for owner, slot in _slots(case.local):
-        if not _is_alive(owner) and not _is_linked(case, slot):
+        if not is_alive(owner) and not _is_linked(case, slot):
             yield slot
 
 

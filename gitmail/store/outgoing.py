@@ -25,9 +25,9 @@ from gitmail.store.pack import (
     TREE,
     Entry,
     NewObject,
-    _encode,
     compress,
     deflate,
+    encode,
 )
 from gitmail.store.repository import UNREADABLE, Kept, Repository, Tree, printable
 from gitmail.store.transport import Git
@@ -126,7 +126,7 @@ def make_pack(
     if pack is None:
         repository = Reader(git_dir)
         try:
-            pack, _, _ = _encode(Outgoing(repository, commits, since).entries())
+            pack, _, _ = encode(Outgoing(repository, commits, since).entries())
         finally:
             repository.close()
     return pack

@@ -110,7 +110,7 @@ def write_pack(folder: Path, entries: Iterable[Entry], *, is_kept: bool = False)
     Returns:
         The pack's name, without ending.
     """
-    pack, index, checksum = _encode(entries)
+    pack, index, checksum = encode(entries)
     name = f"pack-{checksum.hex()}"
     target = f"{folder}/{name}"
     if os.path.exists(f"{target}.idx"):  # the same objects in the same order
@@ -141,7 +141,7 @@ def release_pack(folder: Path, name: str) -> None:
         remove_quietly(f"{folder}/{name}.keep")
 
 
-def _encode(entries: Iterable[Entry]) -> tuple[bytes, bytes, bytes]:
+def encode(entries: Iterable[Entry]) -> tuple[bytes, bytes, bytes]:
     chunks: list[bytes] = []
     rows: list[tuple[bytes, int, int]] = []
     offsets: dict[bytes, int] = {}

@@ -79,13 +79,13 @@ class Slots:
                 os.utime(slot)
                 now, found = _stat(slot), _stat(self._lock)
                 is_old = now and found and now.st_mtime - found.st_ctime > _LONGEST_S
-                return bool(is_old) or path in self._own or not _is_alive(owner)
+                return bool(is_old) or path in self._own or not is_alive(owner)
         return False  # git's
 
     def _remove_dead(self) -> None:
         for owner, path in self._of_everybody():
             # Without its slot the lock would look like git's.
-            if not _is_alive(owner) and not self.is_locked_by(path):
+            if not is_alive(owner) and not self.is_locked_by(path):
                 remove_quietly(path)
 
     def _of_everybody(self) -> list[tuple[str, str]]:
@@ -102,7 +102,7 @@ def _host() -> str:
     return hashlib.sha256(name).hexdigest()[:8]
 
 
-def _is_alive(owner: str) -> bool:
+def is_alive(owner: str) -> bool:
     """Tell whether the process that a slot names may still be at work."""
     host, _, process = owner.partition("-")
     pid, _, token = process.partition("-")
