@@ -532,7 +532,7 @@ class OtherMailboxError(ConflictError):
     def __init__(self, source: str, ours: str, theirs: str) -> None:
         super().__init__(
             f"{source} is of the mailbox {theirs}, and this is {ours}",
-            "Apply it in its own mailbox, or start that here: gitmail init --from FILE",
+            "Join that mailbox where there is none yet: gitmail init --from SOURCE",
             source=source,
             ours=ours,
             theirs=theirs,

@@ -40,7 +40,12 @@ from tests.processes import assert_sound, needs_git, posix_only
 
 pytestmark = [needs_git, posix_only]
 
-NOTES_OF_ITS_OWN = ("gitmail/doctor.lock", "gitmail/checked", "gitmail/write.lock")
+NOTES_OF_ITS_OWN = (
+    "gitmail/checked",
+    "gitmail/doctor.lock",
+    "gitmail/fold.lock",
+    "gitmail/write.lock",
+)
 
 
 @pytest.fixture(name="box")

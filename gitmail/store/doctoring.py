@@ -33,7 +33,7 @@ from gitmail.store.lock import Lock
 from gitmail.store.refs import Branch
 from gitmail.store.repository import Repository
 from gitmail.store.restoring import check_history
-from gitmail.store.store import LOCK_TIMEOUT_S, Store
+from gitmail.store.store import FOLD_LOCK, LOCK_TIMEOUT_S, Store
 
 _EDITS = {
     "modified": (Kind.FILE_MODIFIED, "it is not what the tip has"),
@@ -82,6 +82,9 @@ def examine(
             case.local.mkdir(exist_ok=True)
         if repair:
             stack.enter_context(Lock(case.stamp).held(LOCK_TIMEOUT_S))
+            # Folding would copy what is damaged to where it has not been looked for.
+            fold_lock = Lock(case.local / FOLD_LOCK)
+            stack.enter_context(fold_lock.held(LOCK_TIMEOUT_S))
         check_locks(case)  # first, for whoever mends the rest takes them too
         check_layout(case)
         check_temporary_files(case)

@@ -142,6 +142,7 @@ def release_pack(folder: Path, name: str) -> None:
 
 
 def encode(entries: Iterable[Entry]) -> tuple[bytes, bytes, bytes]:
+    """Return a pack of some objects, its index, and its checksum."""
     chunks: list[bytes] = []
     rows: list[tuple[bytes, int, int]] = []
     offsets: dict[bytes, int] = {}

@@ -51,6 +51,7 @@ logger = logging.getLogger("gitmail")
 T = TypeVar("T")
 
 LOCK_TIMEOUT_S = 10.0
+FOLD_LOCK = "fold.lock"
 _SETTLING_S = 1.0
 _NO_BRANCH = f"{REF} is missing; `git update-ref {REF} COMMIT` brings it back"
 _ATTEMPTS = 8
@@ -109,7 +110,7 @@ class Store:
         self._revisions: Kept[Any] = Kept(_MEMORIES_KEPT)
         self._charter: tuple[str, Charter] | None = None
         self._folds = folds
-        self._fold_lock = Lock(self.local / "fold.lock")
+        self._fold_lock = Lock(self.local / FOLD_LOCK)
         self._fold_mutex = threading.Lock()
         self._folding: threading.Thread | None = None
 

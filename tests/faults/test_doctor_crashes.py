@@ -169,12 +169,12 @@ def test_a_mailbox_in_use_has_no_findings(tmp_path: Path) -> None:
 def test_a_mailbox_is_mended_while_others_write(tmp_path: Path) -> None:
     """Nothing that they write is lost, and none of them fails."""
     box = damages.make_patient(tmp_path / "box" / ".gitmail")
+    damages.damage_a_message_in_its_pack(box)  # before somebody folds it away
     with children(*[(f"{CHILDREN}:send_until_told", box)] * 2) as senders:
         for sender in senders:
             sender.answer()
         (box / "README.md").unlink()
         damages.leave_drafts(box)
-        damages.damage_a_message_in_its_pack(box)
         damages.change_settings(box)
         assert [each for each in repair(box).findings if not each.is_repaired] == []
         assert findings(box) == ()
