@@ -494,6 +494,23 @@ def test_a_merge_that_brings_what_no_side_has_is_named(
     assert found(mailbox) == [("sender", mine)]
 
 
+def test_a_merge_of_three_that_brings_back_what_one_removed_is_named(
+    mailbox: Mailbox, clone: Clone
+) -> None:
+    """Though another one still had it: both stand on what has it."""
+    base = mailbox.status().tip
+    path, data = slot_file("lexer", "builder")
+    with_fact = forge(clone, {path: data})
+    forgot = forge(clone, {path: None}, parents=[with_fact])
+    mine, said = message_file("lead", ["reviewer"], "Mine.")
+    first = forge(clone, {mine: said}, by="lead", parents=[base])
+    third = forge(clone, {OTHER_PATH: OTHER_DATA}, parents=[with_fact])
+    everything = {path: data, OTHER_PATH: OTHER_DATA}
+    forge(clone, everything, by="A Person", parents=[first, forgot, third])
+
+    assert found(mailbox) == [("actor", path)]
+
+
 def test_a_merge_by_gitmail_is_what_its_sides_merge_to(
     mailbox: Mailbox, clone: Clone
 ) -> None:

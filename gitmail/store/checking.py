@@ -113,8 +113,9 @@ class Scratch(Repository):
         """Hold the tree that some commits merge to for the block, and yield it."""
         tree = self.commit(first).tree
         try:
-            for other in others:  # git merges several one by one, too
-                base = base_tree(self, merge_bases(self, first, other))
+            for place, other in enumerate(others):  # one by one, as git does
+                before = (first, *others[:place])
+                base = base_tree(self, merge_bases(self, other, *before))
                 merge = TreeMerge(self, base, tree, self.commit(other).tree)
                 self._held |= {each.sha.hex(): each.data for each in merge.objects}
                 tree = merge.tree
