@@ -368,7 +368,9 @@ def both_ways(clones: tuple[Mailbox, Mailbox]) -> dict[str, tuple[int, bytes]]:
     assert integrate(there, here).step is Step.FAST_FORWARD
     repository = here.store._repository
     assert merge(repository, theirs, ours).tree == tree_of(here) == tree_of(there)
-    assert {*notes} == {*merge(repository, theirs, ours).notes}
+    told = {*merge(repository, theirs, ours).notes}
+    assert told <= {*notes}
+    assert all("quarantined" in each.text for each in {*notes} - told)
     assert contents(here) == contents_made_anew(here)
     return dict(files(here))
 
@@ -456,6 +458,91 @@ def test_what_is_in_the_way_of_the_quarantine_is_set_aside_itself(
     names = {path for path, _ in here.status().quarantine}
     assert {set_aside_path(blob_id(data)) for data in (TAMPERED, JUNK)} <= names
     assert "By hand" not in pending(here.agent("reviewer"))
+
+
+@pytest.mark.parametrize("has_own", [False, True], ids=["nothing new", "mail here"])
+def test_what_may_not_be_done_to_mail_is_undone(
+    clones: tuple[Mailbox, Mailbox], *, has_own: bool
+) -> None:
+    """What an agent sees does not depend on who synced first."""
+    here, there = clones
+    for body in ("Keep me.", "Me too."):
+        here.agent("builder").send(to="reviewer", body=body)
+    here.agent("reviewer").poll(ack=True)
+    integrate(there, here)
+    before = dict(files(here))
+    mail = [path for path in before if path.startswith(("messages/", "receipts/"))]
+    removed, edited, folder, replaced = sorted(mail)
+    profile = "agents/lead.md"
+    by_hand(
+        there,
+        {
+            removed: None,
+            edited: JUNK,
+            folder: None,
+            f"{folder}/x": JUNK,
+            replaced: (0o120000, b"elsewhere"),
+            profile: None,
+            f"{profile}/y": OTHER_JUNK,
+        },
+    )
+    if has_own:
+        here.agent("builder").send(to="lead", body="Here.")
+    done = integrate(here, there)
+    after = dict(files(here))
+
+    assert contents(here) == contents_made_anew(here)
+    assert done.step is Step.MERGED
+    assert {path: after[path] for path in before} == before
+    assert f"{folder}/x" not in after
+    for junk in (JUNK, OTHER_JUNK):
+        assert after[f"quarantine/{blob_id(junk)}.md"] == (0o100644, junk)
+    assert {edited, f"{folder}/x", f"{profile}/y"} <= {each.path for each in done.notes}
+    assert integrate(there, here).step is Step.FAST_FORWARD
+    assert tree_of(here) == tree_of(there)
+
+
+def test_what_is_allowed_is_taken_as_it_is(clones: tuple[Mailbox, Mailbox]) -> None:
+    """A merge commit is made only where there is something to undo."""
+    here, there = clones
+    agent = here.agent("builder")
+    agent.memory.set("fact", "parser", "owner", "builder")
+    agent.memory.set("world", "yaml", "indent", "two")
+    agent.memory.add("It reads lists.")
+    integrate(there, here)
+    other = there.agent("builder")
+    other.memory.forget("fact", "parser")
+    other.memory.forget("world", "yaml", "indent")
+    other.memory.set("world", "yaml", "indent", "four")
+    there.register("builder", model="a model")
+    there.retire("lead")
+    there.agent("reviewer").poll(ack=True)
+    first, name, created, *rest = there.whois("lead").profile.data.split(b"\n")
+    swapped = b"\n".join([first, created, name, *rest])
+    by_hand(there, {"README.md": b"For people.\n", "agents/lead.md": swapped})
+
+    assert integrate(here, there).step is Step.FAST_FORWARD
+
+
+def test_a_bad_file_that_comes_is_named_once(clones: tuple[Mailbox, Mailbox]) -> None:
+    """Who syncs is told at once, and not again with each further sync."""
+    here, there = clones
+    by_hand(there, {"stray.txt": JUNK, MESSAGE: LETTER + b"x"})
+    notes = integrate(here, there).notes
+
+    assert [each.path for each in notes] == [MESSAGE, "stray.txt"]
+    there.agent("builder").send(to="reviewer", body="There.")
+    assert integrate(here, there).notes == ()
+
+
+def test_many_bad_files_are_counted(clones: tuple[Mailbox, Mailbox]) -> None:
+    """Nobody reads thousands of lines."""
+    here, there = clones
+    by_hand(there, {f"stray/{number}.txt": JUNK for number in range(150)})
+    notes = integrate(here, there).notes
+
+    assert len(notes) == 101
+    assert notes[-1].text.startswith("50 more")
 
 
 @pytest.mark.parametrize("mode", [0o120000, 0o100755])

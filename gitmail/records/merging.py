@@ -95,6 +95,11 @@ def belongs(path: str, data: bytes) -> bool:
         return False
 
 
+def is_known(path: str) -> bool:
+    """Tell whether a file of a mailbox can stand at a path."""
+    return parse_path(path).family is not Family.UNKNOWN
+
+
 def is_record(path: str) -> bool:
     """Tell whether a path is of a kind that has its own rule."""
     return parse_path(path).family not in _LINE_BY_LINE
@@ -189,6 +194,8 @@ def _merge_profiles(
     sides = [data for data in (ours, theirs) if belongs(path, data)]
     if len(sides) < 2:  # noqa: PLR2004 - both sides
         return _merge_one_readable(ours, theirs, sides)
+    if base in sides:  # a person's hand stays as it is, where only that was at it
+        return Merged(theirs if base == ours else ours)
     origin = parse_profile(base) if base and belongs(path, base) else None
     try:
         return Merged(merged_profiles(origin, *map(parse_profile, sides)).data)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gitmail.errors import CorruptMailboxError
-from gitmail.records.merging import is_kept_if_absent, merge_file
+from gitmail.records.merging import is_kept_if_absent, is_known, merge_file
 from gitmail.records.names import CommitId
 from gitmail.records.paths import set_aside_path
 from gitmail.store.history import merge_bases
@@ -19,6 +19,8 @@ from gitmail.store.repository import FILE_MODE, Repository, Tree, printable
 _Entry = tuple[int, bytes]
 _FOLDER = 0o40000
 _DEEPEST = 16
+_MOST_CROSSINGS = 100
+"""Merges across, one on the other, of which each is taken apart."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -174,10 +176,49 @@ class TreeMerge:
             return self._file(path, base, ours, theirs)
         if prefix.count("/") >= _DEEPEST:  # no record is as deep
             return self._strange(path, base, sides)
-        for side in sides:  # a folder of records and a file cannot both have a name
-            if not _is_folder(side) and side != base:
+        return self._file_or_folder(path, base, ours, theirs)
+
+    def _file_or_folder(
+        self,
+        path: str,
+        base: _Entry | None,
+        ours: _Entry | None,
+        theirs: _Entry | None,
+    ) -> _Entry | None:
+        """Return what stands where at least one side has a folder.
+
+        A folder and a file cannot both have a name: a record keeps its own, for no
+        other one can stand below it, and what is no record makes room.
+        """
+        files = [
+            each if each and not _is_folder(each) else None
+            for each in (base, ours, theirs)
+        ]
+        if is_known(path) and any(files[1:]):
+            kept = self._file(path, *files)
+            if kept:
+                for side in (ours, theirs):
+                    self._set_aside_below(path, side)
+                return kept
+        for side in files[1:]:
+            if side and side != base:
                 self._set_aside(path, side)
         return self._folder(f"{path}/", base, ours, theirs)
+
+    def _set_aside_below(self, path: str, folder: _Entry | None) -> None:
+        """Set all files of a folder aside, each content once."""
+        todo, seen = [(path, folder)], {folder}
+        while todo:
+            place, entry = todo.pop()
+            for name, child in self._bench.tree(entry).items():
+                below = f"{place}/{printable(name)}"
+                if child in seen:
+                    continue
+                seen.add(child)
+                if _is_folder(child):
+                    todo.append((below, child))
+                else:
+                    self._set_aside(below, child)
 
     def _file(
         self,
@@ -197,7 +238,7 @@ class TreeMerge:
         )
         for each in merged.aside:
             self._set_aside(path, self._bench.add_file(each), merged.note)
-        if merged.note:
+        if merged.note and not merged.aside:
             self._notes.add(Note(path, merged.note))
         if merged.data is None:
             return None
@@ -239,21 +280,37 @@ def base_tree(repository: Repository, bases: Sequence[CommitId]) -> Origin | Non
     Where there are several, after merges across, that is what these merge to, as git's
     own recursive strategy has it.
     """
-    return _origin(repository, Workbench(repository), bases)
+    return _Origins(repository).of(tuple(bases), 0)
 
 
-def _origin(
-    repository: Repository, bench: Workbench, bases: Sequence[CommitId]
-) -> Origin | None:
-    if not bases:
-        return None
-    tree = repository.commit(bases[0]).tree
-    for place, other in enumerate(bases[1:], 1):
-        below = merge_bases(repository, other, *bases[:place])
-        origin = _origin(repository, bench, below)
-        theirs = repository.commit(other).tree
-        tree = TreeMerge(repository, origin, tree, theirs).tree
-    return Origin(tree, bench)
+class _Origins:
+    """What several commits merge to, each set of them once.
+
+    Histories that were merged across again and again would double the work each time.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+        self._bench = Workbench(repository)
+        self._known: dict[tuple[CommitId, ...], Origin | None] = {}
+
+    def of(self, bases: tuple[CommitId, ...], depth: int) -> Origin | None:
+        """Return what some commits, in their order, merge to; None for none."""
+        if bases not in self._known:
+            self._known[bases] = self._merged(bases, depth)
+        return self._known[bases]
+
+    def _merged(self, bases: tuple[CommitId, ...], depth: int) -> Origin | None:
+        if not bases:
+            return None
+        tree = self._repository.commit(bases[0]).tree
+        if depth < _MOST_CROSSINGS:
+            for place, other in enumerate(bases[1:], 1):
+                below = merge_bases(self._repository, other, *bases[:place])
+                origin = self.of(tuple(below), depth + 1)
+                theirs = self._repository.commit(other).tree
+                tree = TreeMerge(self._repository, origin, tree, theirs).tree
+        return Origin(tree, self._bench)
 
 
 def _is_folder(entry: _Entry) -> bool:
