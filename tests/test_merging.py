@@ -24,8 +24,10 @@ from gitmail.records.profile import (
     parse_profile,
 )
 from gitmail.records.receipt import parse_receipt
+from gitmail.store.repository import Repository
 from gitmail.store.store import Step
 from tests.clones import commit_by_hand, integrate, merge, tip, tree_of, twin
+from tests.clones import merged as write_merged
 from tests.helpers import SettableClock, git
 from tests.indexes import contents, contents_made_anew
 from tests.mailboxes import pending
@@ -38,6 +40,7 @@ from tests.mailfiles import (
     slot_file,
 )
 from tests.processes import assert_sound, needs_git
+from tests.test_lineage import Planned, make
 
 LATER = MOMENT + timedelta(seconds=1)
 LATEST = MOMENT + timedelta(seconds=2)
@@ -590,6 +593,32 @@ def test_another_mailbox_is_not_merged(
         integrate(mailbox, other)
 
     assert tip(mailbox) == before
+
+
+@needs_git
+@pytest.mark.parametrize("rounds", [40, 130], ids=["many", "more than are taken apart"])
+def test_merges_of_three_again_and_again_do_not_double_the_work(
+    tmp_path: Path, rounds: int
+) -> None:
+    """Each has three bases, and each pair of these has three again."""
+    plans = [Planned((), 0, dict.fromkeys("xyz", "0"))]
+    before = (0,)
+    for number in range(1, rounds + 1):
+        old = dict.fromkeys("xyz", str(number - 1))
+        plans += [Planned(before, number, old | {each: str(number)}) for each in "xyz"]
+        before = tuple(range(len(plans) - 3, len(plans)))
+    *_, ours, theirs = make(tmp_path, plans)
+    repository = Repository(tmp_path)
+    try:
+        commit = write_merged(repository, ours, theirs)
+        turned = write_merged(repository, theirs, ours)
+    finally:
+        repository.close()
+
+    tree = git(tmp_path, "rev-parse", f"{commit}^{{tree}}")
+    assert git(tmp_path, "rev-parse", f"{turned}^{{tree}}") == tree
+    said = [git(tmp_path, "show", f"{commit}:{each}") for each in "yz"]
+    assert said == [str(rounds)] * 2
 
 
 def test_merges_across_start_from_what_both_had(
