@@ -398,6 +398,7 @@ def test_status_names_the_mailbox_counts_and_what_is_wrong(mailbox: Mailbox) -> 
         "agents": 3,
         "records": 0,
         "commits": 4,
+        "lost": [],
         "quarantine": [],
         "uncommitted": [{"path": "stray.md", "change": "added"}],
     }

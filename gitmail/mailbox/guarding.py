@@ -9,6 +9,7 @@ from gitmail.mailbox.verifying import Finding, Verified, verify_new
 from gitmail.records.names import CommitId, is_hex
 from gitmail.records.rule import Rule
 from gitmail.store.history import is_ancestor
+from gitmail.store.lost import LOST
 from gitmail.store.refs import REF
 from gitmail.store.repository import Repository
 from gitmail.store.store import Store
@@ -81,6 +82,8 @@ def refusals(
 
 
 def _judge(store: Store, update: Update, incoming: Path | None) -> Refusal | None:
+    if update.ref.startswith(f"{LOST}/"):
+        return Refusal(update.ref, "gitmail alone writes there")
     if update.new is None:
         return Refusal(update.ref, "it may not be deleted")
     repository = Repository(store.git_dir, incoming=incoming)

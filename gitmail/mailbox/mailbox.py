@@ -32,6 +32,7 @@ from gitmail.records.text import check_line, headline
 from gitmail.store.creation import create_repository
 from gitmail.store.discovery import is_mailbox
 from gitmail.store.keeper import Progress
+from gitmail.store.lost import kept
 from gitmail.store.refs import BRANCH, REF
 from gitmail.store.remote import check_remote
 from gitmail.store.store import Store
@@ -447,6 +448,7 @@ class Mailbox:
                 unread_count=unread,
                 unacked_count=unacked,
                 exchange=exchange(view, remotes.book_of(self.store)),
+                lost=tuple(kept(self.store.git_dir, index.knows_commit)),
                 quarantine=tuple((q.path, q.reason) for q in index.quarantined()),
                 uncommitted=edits,
             )

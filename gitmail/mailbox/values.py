@@ -229,6 +229,7 @@ class Status:
     Attributes:
         exchange: How it stands to its remote, None where it has none.
         memory_count: Slots and notes in force.
+        lost: Commits that the branch had and has no longer, each the last of some.
         uncommitted: Pairs of path and `modified`, `deleted` or `added`, of the files
             on disk that are not the tip's.
         quarantine: Pairs of path and reason, of files of the tip that are not what
@@ -249,5 +250,6 @@ class Status:
     unread_count: int | None
     unacked_count: int | None
     exchange: Exchange | None
+    lost: tuple[CommitId, ...]
     quarantine: tuple[tuple[str, str], ...]
     uncommitted: tuple[tuple[str, str], ...]

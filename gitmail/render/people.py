@@ -23,6 +23,7 @@ from gitmail.render.terminal import (
     shown,
     table,
 )
+from gitmail.store.lost import LOST
 
 _HEADINGS = ("NAME", "KIND", "SEEN", "PENDING", "TEAMS", "RUNS ON", "ABOUT")
 _LISTED = 20
@@ -142,6 +143,13 @@ def status(value: Status, look: Look) -> str:
         ("Pending", pending),
     ]
     lines = block(pairs, look)
+    advice = (
+        "Bring them back with: gitmail doctor --repair",
+        f"or let one go: git -C {line(value.path)} update-ref -d {LOST}/COMMIT",
+    )
+    title = "The branch had these and all before, and has no longer"
+    ids = [*value.lost[:_LISTED]]
+    lines += _problems(title, len(value.lost), ids, advice, look, "commit")
     bad = value.quarantine[:_LISTED]
     named = [text for path, why in bad for text in (line(path), f"  {line(why)}")]
     advice = (
@@ -158,13 +166,18 @@ def status(value: Status, look: Look) -> str:
 
 
 def _problems(
-    title: str, number: int, named: list[str], advice: Sequence[str], look: Look
+    title: str,
+    number: int,
+    named: Sequence[str],
+    advice: Sequence[str],
+    look: Look,
+    what: str = "file",
 ) -> list[str]:
     if not number:
         return []
     if number > _LISTED:
         named = [*named, f"and {number - _LISTED:,} more (use --json)"]
-    head = look.paint(f"{title}: {count(number, 'file')}", Style.WARNING)
+    head = look.paint(f"{title}: {count(number, what)}", Style.WARNING)
     return ["", head, *(f"  {each}" for each in (*named, *advice))]
 
 

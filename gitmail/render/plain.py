@@ -300,6 +300,7 @@ def status(value: Status) -> Plain:
             "remote": exchange(value.exchange) if value.exchange else None,
         }
     ) | {
+        "lost": [*value.lost],
         "quarantine": [{"path": p, "reason": reason} for p, reason in value.quarantine],
         "uncommitted": [{"path": p, "change": c} for p, c in value.uncommitted],
     }

@@ -8,7 +8,8 @@ from pathlib import Path
 from gitmail.errors import CorruptMailboxError
 from gitmail.records.names import is_hex
 from gitmail.store.findings import Case, entries
-from gitmail.store.repository import UNREADABLE, Repository, printable
+from gitmail.store.pack import COMMIT
+from gitmail.store.repository import UNREADABLE, Commit, Repository, printable
 from gitmail.store.salvage import TAG, LooseFile, PackFile, Raw, Source
 
 _FOLDER, _SUBMODULE = 0o40000, 0o160000
@@ -78,6 +79,14 @@ class SoundObjects(Repository):
             return source.read(sha) if source else None
         except (*UNREADABLE, FileNotFoundError):  # the latter: `git gc` was quicker
             return None
+
+    def commits(self) -> Iterator[Commit]:
+        """Yield all commits that are here, whether anything names them or not."""
+        for sha in [*self._sources]:
+            found = self.raw(sha)
+            if found and found[0] == COMMIT:
+                with suppress(CorruptMailboxError):  # no commit that git would write
+                    yield self.commit(sha.hex())
 
     def gaps(self, starts: Mapping[str, str]) -> dict[bytes, Use]:
         """Return the objects that are needed and cannot be read.

@@ -30,6 +30,8 @@ from gitmail.store.keeper import Progress
 from gitmail.store.layout import check_layout
 from gitmail.store.leftovers import check_locks, check_temporary_files
 from gitmail.store.lock import Lock
+from gitmail.store.lost import keep_if_lost
+from gitmail.store.recovering import check_lost
 from gitmail.store.refs import Branch
 from gitmail.store.repository import Repository
 from gitmail.store.restoring import check_history
@@ -89,6 +91,7 @@ def examine(
         check_layout(case)
         check_temporary_files(case)
         check_history(case)
+        check_lost(case)
         _check_files(case)
         _check_index(case)
         _check_use(case)
@@ -141,7 +144,9 @@ class _FileCheck:
         tip = self._branch.read()
         if tip is None:
             return
-        if self._files.shown() != tip:
+        had = self._files.shown()
+        if had != tip:
+            keep_if_lost(self._case.git_dir, self._repository, had, tip)
             self._files.roll_to(tip)
         still = self._files.still_edited(edits, tip)
         # What is in the way goes first.

@@ -31,6 +31,7 @@ class Kind(StrEnum):
     SETTING = "setting"
     HEAD_ELSEWHERE = "head_elsewhere"
     BRANCH_UNREADABLE = "branch_unreadable"
+    LOST_COMMITS = "lost_commits"
     DAMAGED_PACK = "damaged_pack"
     DAMAGED_OBJECT = "damaged_object"
     MISSING_OBJECT = "missing_object"
@@ -111,7 +112,7 @@ class Case:
         self.findings: list[Finding] = []
         self.rescued: Path | None = None
         self.stamp = self.local / "doctor.lock"
-        self._moment = moment
+        self.moment = moment
         self._now_s: float | None = None
 
     @property
@@ -205,7 +206,7 @@ class Case:
 
     def _folder(self) -> Path:
         if self.rescued is None:
-            stamp = f"{self._moment.astimezone(UTC):%Y-%m-%dT%H%M%SZ}"
+            stamp = f"{self.moment.astimezone(UTC):%Y-%m-%dT%H%M%SZ}"
             names = (f"{stamp}-{n}" if n else stamp for n in count())
             parent = self.local / "rescued"
             folder = next(

@@ -5,19 +5,16 @@ and what both have alike is never looked into.
 """
 
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gitmail.errors import CorruptMailboxError
 from gitmail.records.merging import is_kept_if_absent, is_known, merge_file
 from gitmail.records.names import CommitId
 from gitmail.records.paths import set_aside_path
 from gitmail.store.history import merge_bases
-from gitmail.store.pack import BLOB, NewObject
 from gitmail.store.repository import FILE_MODE, Repository, Tree, printable
+from gitmail.store.workbench import FOLDER_MODE, Entry, Workbench, is_folder
 
-_Entry = tuple[int, bytes]
-_FOLDER = 0o40000
 _DEEPEST = 16
 _MOST_CROSSINGS = 100
 """Merges across, one on the other, of which each is taken apart."""
@@ -29,66 +26,6 @@ class Note:
 
     path: str
     text: str
-
-
-class Workbench:
-    """The objects of a repository, and those that a merge makes and nobody wrote yet.
-
-    Attributes:
-        made: Id to object.
-    """
-
-    def __init__(self, repository: Repository) -> None:
-        self._repository = repository
-        self._trees: dict[bytes, Tree] = {}
-        self.made: dict[bytes, NewObject] = {}
-
-    def tree(self, entry: _Entry | None) -> Tree:
-        """Return what is in a folder, nothing where the entry is none."""
-        if entry is None or not _is_folder(entry):
-            return {}
-        made = self._trees.get(entry[1])
-        return self._repository.tree(entry[1].hex()) if made is None else made
-
-    def data(self, entry: _Entry | None) -> bytes | None:
-        """Return the bytes of a regular file, None where the entry is none."""
-        if entry is None or not stat.S_ISREG(entry[0]):
-            return None
-        made = self.made.get(entry[1])
-        return made.data if made else self._repository.blob(entry[1].hex())
-
-    def find(self, blob: str) -> bytes | None:
-        """Return a blob that somebody's text names, None where it names none."""
-        try:
-            return self.data((FILE_MODE, bytes.fromhex(blob)))
-        except CorruptMailboxError:
-            return None
-
-    def add_file(self, data: bytes) -> _Entry:
-        """Return the entry of a file."""
-        made = NewObject.of(BLOB, data)
-        self.made[made.sha] = made
-        return FILE_MODE, made.sha
-
-    def add_tree(self, tree: Tree) -> _Entry:
-        """Return the entry of a folder."""
-        made = self._repository.make_tree(tree)
-        self.made[made.sha] = made
-        self._trees[made.sha] = tree
-        return _FOLDER, made.sha
-
-    def new_below(self, entry: _Entry) -> Iterator[NewObject]:
-        """Yield the objects of a tree that have to be written, each once."""
-        todo, seen = [entry], {entry[1]}
-        while todo:
-            made = self.made.get(todo.pop()[1])
-            if made is None:  # so all below it is there
-                continue
-            yield made
-            for each in self._trees.get(made.sha, {}).values():
-                if each[1] not in seen:
-                    seen.add(each[1])
-                    todo.append(each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +64,10 @@ class TreeMerge:
     ) -> None:
         bench = base.bench if base else Workbench(repository)
         self._bench = bench
-        self._aside: dict[str, _Entry] = {}
+        self._aside: dict[str, Entry] = {}
         self._notes: set[Note] = set()
-        a, b = ((_FOLDER, bytes.fromhex(tree)) for tree in (ours, theirs))
-        origin = (_FOLDER, bytes.fromhex(base.tree)) if base else None
+        a, b = ((FOLDER_MODE, bytes.fromhex(tree)) for tree in (ours, theirs))
+        origin = (FOLDER_MODE, bytes.fromhex(base.tree)) if base else None
         root = self._folder("", origin, a, b) or bench.add_tree({})
         while self._aside:  # what is in the way of one is set aside itself
             path, entry = self._aside.popitem()
@@ -142,10 +79,10 @@ class TreeMerge:
     def _folder(
         self,
         prefix: str,
-        base: _Entry | None,
-        ours: _Entry | None,
-        theirs: _Entry | None,
-    ) -> _Entry | None:
+        base: Entry | None,
+        ours: Entry | None,
+        theirs: Entry | None,
+    ) -> Entry | None:
         a, b, c = map(self._bench.tree, (base, ours, theirs))
         merged: Tree = {}
         for name in {**b, **c}:
@@ -161,10 +98,10 @@ class TreeMerge:
         self,
         prefix: str,
         name: bytes,
-        base: _Entry | None,
-        ours: _Entry | None,
-        theirs: _Entry | None,
-    ) -> _Entry | None:
+        base: Entry | None,
+        ours: Entry | None,
+        theirs: Entry | None,
+    ) -> Entry | None:
         """Return what stands under one name of a folder."""
         if ours == theirs:
             return ours
@@ -172,7 +109,7 @@ class TreeMerge:
             return ours or theirs
         path = prefix + printable(name)
         sides = [side for side in (ours, theirs) if side]
-        if not any(map(_is_folder, sides)):
+        if not any(map(is_folder, sides)):
             return self._file(path, base, ours, theirs)
         if prefix.count("/") >= _DEEPEST:  # no record is as deep
             return self._strange(path, base, sides)
@@ -181,17 +118,17 @@ class TreeMerge:
     def _file_or_folder(
         self,
         path: str,
-        base: _Entry | None,
-        ours: _Entry | None,
-        theirs: _Entry | None,
-    ) -> _Entry | None:
+        base: Entry | None,
+        ours: Entry | None,
+        theirs: Entry | None,
+    ) -> Entry | None:
         """Return what stands where at least one side has a folder.
 
         A folder and a file cannot both have a name: a record keeps its own, for no
         other one can stand below it, and what is no record makes room.
         """
         files = [
-            each if each and not _is_folder(each) else None
+            each if each and not is_folder(each) else None
             for each in (base, ours, theirs)
         ]
         if is_known(path) and any(files[1:]):
@@ -205,7 +142,7 @@ class TreeMerge:
                 self._set_aside(path, side)
         return self._folder(f"{path}/", base, ours, theirs)
 
-    def _set_aside_below(self, path: str, folder: _Entry | None) -> None:
+    def _set_aside_below(self, path: str, folder: Entry | None) -> None:
         """Set all files of a folder aside, each content once."""
         todo, seen = [(path, folder)], {folder}
         while todo:
@@ -215,7 +152,7 @@ class TreeMerge:
                 if child in seen:
                     continue
                 seen.add(child)
-                if _is_folder(child):
+                if is_folder(child):
                     todo.append((below, child))
                 else:
                     self._set_aside(below, child)
@@ -223,10 +160,10 @@ class TreeMerge:
     def _file(
         self,
         path: str,
-        base: _Entry | None,
-        ours: _Entry | None,
-        theirs: _Entry | None,
-    ) -> _Entry | None:
+        base: Entry | None,
+        ours: Entry | None,
+        theirs: Entry | None,
+    ) -> Entry | None:
         sides = [side for side in (ours, theirs) if side]
         if any(side[0] != FILE_MODE for side in sides):
             return self._strange(path, base, sides)
@@ -246,8 +183,8 @@ class TreeMerge:
         return as_it_is[0] if as_it_is else self._bench.add_file(merged.data)
 
     def _strange(
-        self, path: str, base: _Entry | None, sides: list[_Entry]
-    ) -> _Entry | None:
+        self, path: str, base: Entry | None, sides: list[Entry]
+    ) -> Entry | None:
         """Return what stands where a side has a link, a program or a submodule."""
         if len(sides) == 1:
             return None if sides[0] == base else sides[0]
@@ -255,7 +192,7 @@ class TreeMerge:
         plain = [side for side in sides if side[0] == FILE_MODE]
         return max(plain or sides)
 
-    def _set_aside(self, path: str, entry: _Entry, text: str = "") -> None:
+    def _set_aside(self, path: str, entry: Entry, text: str = "") -> None:
         text = text or "another file is in the way"
         if stat.S_ISREG(entry[0]):
             aside = set_aside_path(entry[1].hex())
@@ -263,11 +200,11 @@ class TreeMerge:
             text = f"{text}; see {aside}"
         self._notes.add(Note(path, text))
 
-    def _put(self, root: _Entry | None, parts: Sequence[str], entry: _Entry) -> _Entry:
+    def _put(self, root: Entry | None, parts: Sequence[str], entry: Entry) -> Entry:
         tree = dict(self._bench.tree(root))
         name, *rest = parts
         below = tree.get(name.encode())
-        if below and _is_folder(below) is not bool(rest):
+        if below and is_folder(below) is not bool(rest):
             self._set_aside(name, below)
             below = None
         tree[name.encode()] = self._put(below, rest, entry) if rest else entry
@@ -311,7 +248,3 @@ class _Origins:
                 theirs = self._repository.commit(other).tree
                 tree = TreeMerge(self._repository, origin, tree, theirs).tree
         return Origin(tree, self._bench)
-
-
-def _is_folder(entry: _Entry) -> bool:
-    return stat.S_ISDIR(entry[0])

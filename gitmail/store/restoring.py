@@ -11,6 +11,7 @@ from gitmail.store.completeness import SoundObjects, alternates
 from gitmail.store.disk import read_small
 from gitmail.store.findings import Case, Kind, files_below
 from gitmail.store.history import is_ancestor
+from gitmail.store.lost import keep
 from gitmail.store.objects import check_objects
 from gitmail.store.refs import BRANCH, REF, Branch
 from gitmail.store.store import LOCK_TIMEOUT_S
@@ -28,7 +29,7 @@ def check_history(case: Case) -> None:
             starts[found] = REF
         left = check_objects(case, sound, starts)
         if problem:
-            _restore(case, problem, found, is_whole=not left)
+            _restore(case, sound, problem, found, is_whole=not left)
 
 
 def _check_borrowing(case: Case, sound: SoundObjects) -> None:
@@ -114,7 +115,12 @@ def _remembered(case: Case) -> Iterator[str]:
 
 
 def _restore(
-    case: Case, problem: str, found: CommitId | None, *, is_whole: bool
+    case: Case,
+    sound: SoundObjects,
+    problem: str,
+    found: CommitId | None,
+    *,
+    is_whole: bool,
 ) -> None:
     ref = case.git_dir / REF
     command = f"git -C {case.root} update-ref {REF} {found or 'COMMIT'}"
@@ -123,12 +129,14 @@ def _restore(
         Kind.BRANCH_UNREADABLE,
         ref,
         problem,
-        mend=partial(_set_branch, case, found) if found and is_whole else None,
+        mend=partial(_set_branch, case, sound, found) if found and is_whole else None,
         advice=f"{first}: {command}",
     )
 
 
-def _set_branch(case: Case, commit: CommitId) -> str:
+def _set_branch(case: Case, sound: SoundObjects, commit: CommitId) -> str:
+    for each in _beyond(case, sound, commit):
+        keep(case.git_dir, each)  # `check_lost` sees to it when the branch is there
     ref = case.git_dir / REF
     moved = ""
     branch = Branch(case.git_dir, case.local)
@@ -140,6 +148,26 @@ def _set_branch(case: Case, commit: CommitId) -> str:
         if not branch.move(branch.read(), commit):
             raise StaleWriteError(1)
     return f"set to {commit}{moved}"
+
+
+def _beyond(case: Case, sound: SoundObjects, tip: CommitId) -> list[CommitId]:
+    """Return the last of what gitmail wrote on top of a commit and no ref names."""
+    after: dict[CommitId, list[CommitId]] = {}
+    for commit in sound.commits():
+        for parent in commit.parents if commit.trailers("Gitmail-Op") else ():
+            after.setdefault(parent, []).append(commit.id)
+    todo, seen = [tip], {tip}
+    while todo:
+        new = {*after.get(todo.pop(), ())} - seen
+        seen |= new
+        todo += new
+    last = [each for each in seen - {tip} if each not in after]
+    named = [CommitId(value) for _, value in _refs(case.git_dir)]
+    return [
+        each
+        for each in last
+        if not any(sound.has(ref) and is_ancestor(sound, each, ref) for ref in named)
+    ]
 
 
 def _lines(file: Path) -> list[str]:

@@ -32,6 +32,7 @@ from gitmail.records.memory import MemoryRecord
 from gitmail.records.message import Message
 from gitmail.records.names import CommitId
 from gitmail.records.paths import CHARTER_PATH, Family, parse_path
+from gitmail.store import lost
 from gitmail.store.discovery import LOCAL
 from gitmail.store.disk import translated
 from gitmail.store.files import Files
@@ -244,7 +245,7 @@ class Store:
         if ours in bases and merge.tree == trees[1]:
             if not self.branch.move(ours, theirs):
                 return None
-            self._show(theirs)
+            self._show(ours, theirs)
             return Integrated(Step.FAST_FORWARD, theirs)
         message: Plan[None] = Plan(
             result=None, operation="sync", agent=by, subject=subject
@@ -256,7 +257,7 @@ class Store:
         with repository.added([*merge.objects, commit]):
             if not self.branch.move(ours, new):
                 return None
-        self._show(new)
+        self._show(ours, new)
         return Integrated(Step.MERGED, new, tuple(merge.notes))
 
     @property
@@ -317,8 +318,7 @@ class Store:
             tip = self.branch.read()
             if tip is None:
                 return []
-            if self._files.shown() != tip:
-                self._files.roll_to(tip)
+            self._roll(tip)
             return self._files.still_edited(found, tip)
 
     def needs_housekeeping(self) -> bool:
@@ -407,7 +407,7 @@ class Store:
             if not self._lock.take():
                 return
             try:
-                self._files.roll_to(self.branch.read() or tip)
+                self._roll(self.branch.read() or tip)
             finally:
                 self._lock.free()
         except StorageError as error:  # reading does not need these files
@@ -421,15 +421,13 @@ class Store:
         commit = self._write(base, blobs, plan)
         if commit is None:
             return None
-        if self._files.shown() == base:
-            self._show(commit, ((p, b.data if b else None) for p, b in blobs.items()))
-        else:
-            self._show(commit)
+        self._show(base, commit, ((p, b.data if b else None) for p, b in blobs.items()))
         self._keeper.note(base, commit, plan.files, blobs)
         return commit
 
     def _show(
         self,
+        before: CommitId,
         tip: CommitId,
         files: Iterable[tuple[str, bytes | None]] | None = None,
     ) -> None:
@@ -438,15 +436,25 @@ class Store:
         It has happened: what fails here is made good by the next call.
 
         Args:
-            files: What changed, where the files show all the rest.
+            before: What the branch was at, which the tip stands on.
+            files: All that differs between the two, where that is known.
         """
         try:
+            if self._files.shown() != before:
+                self._roll(before)
             if files is None:
                 self._files.roll_to(tip)
             else:
                 self._files.show(files, tip)
         except GitmailError as error:
             logger.warning("the files on disk stay behind the mailbox: %s", error)
+
+    def _roll(self, tip: CommitId) -> None:
+        """Bring the files on disk to a tip from elsewhere; the caller has the lock."""
+        had = self._files.shown()
+        lost.keep_if_lost(self.git_dir, self._repository, had, tip)
+        if had != tip:
+            self._files.roll_to(tip)
 
     def _write(
         self,

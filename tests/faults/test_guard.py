@@ -11,6 +11,7 @@ from gitmail.errors import InvalidArgumentError
 from gitmail.mailbox.guarding import parse_updates
 from gitmail.records.message import blob_id
 from gitmail.store.creation import guard_script, has_guard, install_guard
+from gitmail.store.lost import LOST
 from gitmail.store.refs import REF
 from tests.helpers import IDENTITY, environment, files_in_tip, git
 from tests.mailfiles import Clone, message_file
@@ -179,6 +180,16 @@ def test_other_branches_only_grow(box: Path, work: Path) -> None:
     assert "does not stand on what is there" in back.stderr
     assert "may not be deleted" in gone.stderr
     assert git(box, "rev-parse", "other") == now
+
+
+def test_nobody_pushes_what_would_be_brought_back(box: Path, work: Path) -> None:
+    """A repair would take it for mail that the branch had."""
+    made = commit(work)
+    done = push(work, f"HEAD:{LOST}/{made}")
+
+    assert done.returncode != 0
+    assert "gitmail alone" in done.stderr
+    assert git(box, "for-each-ref", LOST) == ""
 
 
 def test_the_mailbox_itself_is_never_rewound(box: Path, work: Path) -> None:

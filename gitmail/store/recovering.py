@@ -1,0 +1,63 @@
+"""Bringing back commits that the branch had, see `lost`."""
+
+from contextlib import closing, suppress
+from functools import partial
+
+from gitmail.errors import CorruptMailboxError
+from gitmail.records.names import CommitId
+from gitmail.store.fetched import check_complete
+from gitmail.store.files import Files
+from gitmail.store.findings import Case, Kind
+from gitmail.store.history import ahead_and_behind, is_ancestor
+from gitmail.store.lost import LOST, is_lost, kept
+from gitmail.store.refs import Branch
+from gitmail.store.repository import Repository
+from gitmail.store.store import Store
+from gitmail.store.view import View
+
+_BY = "gitmail"
+
+
+def check_lost(case: Case) -> None:
+    """Find commits that the branch had and that it does not stand on."""
+    with (
+        closing(Repository(case.git_dir)) as repository,
+        closing(Branch(case.git_dir, case.local)) as branch,
+        suppress(CorruptMailboxError),  # which is said already
+    ):
+        tip = branch.read()
+        if tip is None:
+            return
+        for commit in _lost(case, repository, tip):
+            count = ahead_and_behind(repository, commit, tip)[0]
+            what = "1 commit" if count == 1 else f"{count:,} commits"
+            ref = case.git_dir / LOST / commit
+            case.found(
+                Kind.LOST_COMMITS,
+                ref,
+                f"the branch had {what} up to {commit[:12]}, and has no longer",
+                mend=partial(_bring_back, case, commit),
+            )
+
+
+def _lost(case: Case, repository: Repository, tip: CommitId) -> list[CommitId]:
+    def is_known(commit: CommitId) -> bool:
+        return not repository.has(commit) or is_ancestor(repository, commit, tip)
+
+    found = {*kept(case.git_dir, is_known)}
+    had = Files(case.root, case.local / "shown", repository).shown()
+    if had and is_lost(repository, had, tip):
+        found.add(had)
+    return sorted(found)
+
+
+def _bring_back(case: Case, commit: CommitId) -> str:
+    def check(view: View) -> None:
+        knows = view.index.knows_commit
+        check_complete(view.repository, commit, knows, view.tree, deeply=True)
+
+    with closing(Store(case.root, progress=case.progress, folds=False)) as store:
+        store.read(check)
+        what = f"commits that the branch had, up to {commit[:12]}"
+        done = store.integrate(commit, _BY, case.moment, what)
+    return f"brought back, the tip is {done.tip[:12]}"
