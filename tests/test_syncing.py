@@ -554,6 +554,29 @@ def test_a_remote_with_an_object_missing_does_no_harm(
 
 
 @both
+def test_few_objects_at_millions_of_paths_do_not_keep_a_sync_busy(
+    mailbox: Mailbox, folder: Path, clock: SettableClock, how: str
+) -> None:
+    """Somebody can nest folders so; the commit is named, and mail goes on here."""
+    remote = shared(mailbox, folder / "remote.git", how)
+    clone = Clone(remote, folder / "hand")
+    blob = bytes.fromhex(clone.write("blob", b"x"))
+    tree = clone.write("tree", b"".join(b"100644 %d\0" % n + blob for n in range(9)))
+    for _ in range(7):
+        below = bytes.fromhex(tree)
+        tree = clone.write(
+            "tree", b"".join(b"40000 %d\0" % n + below for n in range(9))
+        )
+    commit = clone.push({"bomb": Entry(mode=b"40000", sha=tree)})
+    error = refused(mailbox, mailbox.sync, git=by(how))
+
+    assert isinstance(error, CorruptMailboxError)
+    assert commit in error.message
+    with pytest.raises(CorruptMailboxError):
+        Mailbox.clone(folder / "new", str(remote), git=by(how), clock=clock)
+
+
+@both
 @pytest.mark.parametrize("kind", ["nonsense", "link", "upwards"])
 def test_a_bad_file_in_a_remotes_history_is_named_and_stops_nobodys_mail(
     mailbox: Mailbox, folder: Path, clock: SettableClock, how: str, kind: str
