@@ -18,7 +18,7 @@ GitmailError                  never raised itself
 |  |- QuarantinedError        |- UnrelatedHistoriesError
 |  |- BundleIncompleteError   |- OtherMailboxError     |- FolderInUseError
 |  |- NotAMailboxError        |- ShallowError          |- RemoteRewrittenError
-|  '- PushRefusedError
+|  |- PushRefusedError        '- BranchCheckedOutError
 |- BusyError                  try again, nothing was changed                 exit 4
 |  |- LockTimeoutError        |- RefLockedError        |- StaleWriteError
 |  '- RemoteMovedError
@@ -665,6 +665,20 @@ class LockTimeoutError(BusyError):
             "Try again; if it stays so, look for a stopped gitmail process",
             path=path,
             timeout_s=timeout_s,
+        )
+
+
+class BranchCheckedOutError(ConflictError):
+    """A linked worktree has the branch checked out; nothing was changed."""
+
+    code = "branch_checked_out"
+
+    def __init__(self, path: str) -> None:
+        super().__init__(
+            f"The mailbox's branch is checked out at {path}, where the next commit"
+            " would undo what is written now",
+            f"Let it go there: git -C {path} switch --detach",
+            path=path,
         )
 
 

@@ -71,6 +71,7 @@ EXAMPLES = [
     errors.NameInUseError("builder"),
     errors.NotParticipantError("0" * 40),
     errors.LockTimeoutError("/somewhere/write.lock", 10.0),
+    errors.BranchCheckedOutError("/somewhere"),
     errors.RefLockedError("/somewhere/gitmail.lock"),
     errors.StaleWriteError(8),
     errors.RemoteMovedError("/somewhere/x.git"),

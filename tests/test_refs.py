@@ -2,6 +2,7 @@
 
 import gc
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from gitmail import Mailbox
 from gitmail.errors import (
+    BranchCheckedOutError,
     CorruptMailboxError,
     DiskError,
     DiskFullError,
@@ -21,7 +24,13 @@ from gitmail.store import refs, slots
 from gitmail.store.creation import create_repository
 from gitmail.store.refs import REF, Branch
 from tests.helpers import git
-from tests.processes import needs_git, posix_only
+from tests.mailboxes import tip
+from tests.processes import (
+    assert_sound,
+    make_mailbox_with_mail,
+    needs_git,
+    posix_only,
+)
 
 ONE, TWO, THREE = ("1" * 40, "2" * 40, "3" * 40)
 
@@ -401,3 +410,26 @@ def _commit(git_dir: Path, message: str) -> str:
     tree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
     git(git_dir, "hash-object", "-w", "-t", "tree", os.devnull)
     return git(git_dir, "commit-tree", tree, "-m", message).strip()
+
+
+@needs_git
+def test_a_branch_that_a_worktree_has_is_not_moved_under_it(tmp_path: Path) -> None:
+    """Its next commit would undo all mail since; the error's command lets it go."""
+    box = make_mailbox_with_mail(tmp_path / ".gitmail")
+    work = tmp_path / "work"
+    git(box, "worktree", "add", "-q", str(work), "gitmail")
+    with Mailbox.open(box) as mailbox:
+        builder, before = mailbox.agent("builder"), tip(mailbox)
+        with pytest.raises(BranchCheckedOutError) as caught:
+            builder.send(to="reviewer", body="Not yet.")
+
+        assert caught.value.details["path"] == str(work)
+        assert tip(mailbox) == before
+        assert mailbox.agent("reviewer").poll().items
+        assert caught.value.hint.endswith(f"git -C {work} switch --detach")
+        git(work, "switch", "-q", "--detach")
+        builder.send(to="reviewer", body="Sent.")
+        git(work, "switch", "-q", "gitmail")
+        shutil.rmtree(work)  # git remembers it until it is pruned
+        builder.send(to="reviewer", body="Sent, too.")
+    assert_sound(box)

@@ -9,6 +9,7 @@ import pytest
 
 from gitmail import Mailbox
 from gitmail.errors import (
+    BranchCheckedOutError,
     CorruptMailboxError,
     FolderInUseError,
     LockTimeoutError,
@@ -737,12 +738,8 @@ def _borrow(mailbox: Path) -> None:
         pack.unlink()
 
 
-def _check_out(mailbox: Path) -> None:
-    git(mailbox, "worktree", "add", "-q", str(mailbox.parent / "tree"), "gitmail")
-
-
 @both
-@pytest.mark.parametrize("arrange", [_pack_refs, _move_head, _borrow, _check_out])
+@pytest.mark.parametrize("arrange", [_pack_refs, _move_head, _borrow])
 def test_a_mailbox_that_git_has_arranged_otherwise_syncs_all_the_same(
     mailbox: Mailbox,
     folder: Path,
@@ -750,7 +747,7 @@ def test_a_mailbox_that_git_has_arranged_otherwise_syncs_all_the_same(
     how: str,
     arrange: Callable[[Path], None],
 ) -> None:
-    """Packed refs, HEAD elsewhere, borrowed objects, a linked work tree."""
+    """Packed refs, HEAD elsewhere, borrowed objects."""
     remote = shared(mailbox, folder / "remote.git", how)
     mailbox.close()
     arrange(mailbox.path)
@@ -764,6 +761,26 @@ def test_a_mailbox_that_git_has_arranged_otherwise_syncs_all_the_same(
         for each in (clone, again):
             assert bodies_of(each.agent("reviewer")) == ["Here.", "There."]
         assert_same(clone, again)
+
+
+@both
+def test_a_branch_that_a_worktree_has_is_not_moved_by_a_sync(
+    mailbox: Mailbox, folder: Path, clock: SettableClock, how: str
+) -> None:
+    """What comes waits until the branch is let go."""
+    remote = shared(mailbox, folder / "remote.git", how)
+    work = folder / "work"
+    git(mailbox.path, "worktree", "add", "-q", str(work), "gitmail")
+    with cloned(folder / "clone", remote, how, clock) as clone:
+        clone.agent("builder").send(to="reviewer", body="There.")
+        clone.sync(git=by(how))
+        assert isinstance(
+            refused(mailbox, mailbox.sync, git=by(how)), BranchCheckedOutError
+        )
+        git(work, "switch", "-q", "--detach")
+        mailbox.sync(git=by(how))
+
+        assert_same(mailbox, clone)
 
 
 @both

@@ -7,12 +7,19 @@ work on every file system; it only helps to tell what a killed writer left behin
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-from gitmail.errors import CorruptMailboxError, DiskError, RefLockedError
+from gitmail.errors import (
+    BranchCheckedOutError,
+    CorruptMailboxError,
+    DiskError,
+    RefLockedError,
+)
 from gitmail.records.names import CommitId, is_hex
 from gitmail.store.disk import (
     flush_folder,
+    read_small,
     remove_quietly,
     replace,
     translated,
@@ -74,10 +81,13 @@ class Branch:
             False where somebody else moved the branch first; nothing was changed.
 
         Raises:
+            BranchCheckedOutError: A linked worktree would be left behind.
             RefLockedError: A running git held the ref's lock for two seconds.
             DiskError: Nothing was changed, unless the reason says that it may have.
         """
         with translated(self._ref):
+            for worktree in self._checkouts():
+                raise BranchCheckedOutError(worktree)
             slot = self._slots.free()
             self._acquire(slot)
             try:
@@ -96,6 +106,20 @@ class Branch:
             reason = f"{error.strerror}; it may have been written all the same"
             raise DiskError(self._ref, reason) from error
         return True
+
+    def _checkouts(self) -> Iterator[str]:
+        """Yield the linked worktrees that have the branch (gitrepository-layout(5))."""
+        folder = f"{self._git_dir}/worktrees"
+        try:
+            names = os.listdir(folder)
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        for name in names:
+            if read_small(f"{folder}/{name}/HEAD") == f"ref: {REF}":
+                said = Path(folder, name, "gitdir").read_bytes()
+                git_file = os.fsdecode(said.rstrip(b"\n"))
+                if os.path.exists(git_file):  # or somebody just removed its folder
+                    yield os.path.dirname(git_file)
 
     def _loose(self) -> str | None:
         try:
