@@ -235,3 +235,25 @@ def test_a_writer_at_work_is_no_hand_edit(
         assert mailbox.status().uncommitted == ()
         assert len(looks) == 1
     assert files_on_disk(box) == files_in_tip(box)
+
+
+@posix_only
+def test_nothing_is_written_or_removed_through_a_link(
+    box: Path, tmp_path: Path
+) -> None:
+    """A folder that somebody replaced may lead anywhere; mail goes on without it."""
+    outside = tmp_path / "outside"
+    with Mailbox.open(box) as mailbox:
+        builder = mailbox.agent("builder")
+        builder.memory.set("fact", "parser", "owner", "builder")
+        (box / "memory").rename(outside)
+        for name in ("memory", "receipts"):
+            (box / name).symlink_to(outside)
+        before = files_on_disk(outside)
+        mailbox.agent("reviewer").poll(ack=True)
+        builder.memory.forget("fact", "parser")
+
+        assert before
+        assert files_on_disk(outside) == before
+        assert any(path.startswith("receipts/") for path in files_in_tip(box))
+        assert ("memory", "added") in mailbox.status().uncommitted

@@ -4,6 +4,7 @@ A marker says which commit the copy shows; whoever finds it behind the tip rolls
 forward by the difference (DESIGN 6). Nothing is ever answered from these files.
 """
 
+import errno
 import logging
 import os
 import stat
@@ -49,6 +50,7 @@ class Files:
         # One name will do, for the writer lock is held; a killed writer's is dropped.
         self._draft = marker.with_name("file.draft")
         self._checked = marker.with_name("checked")
+        self._real = ""
 
     def shown(self) -> CommitId | None:
         """Return the commit that the files show, None where that is not known."""
@@ -64,9 +66,11 @@ class Files:
             files: Path and content, None for a file that must go.
             commit: The commit that all files show then.
         """
+        self._real = ""
         with translated(self._root):
             for path, data in files:
                 try:
+                    self._refuse_links(path)
                     if data is None:
                         self._remove(path)
                     else:
@@ -200,6 +204,22 @@ class Files:
             data = None
         is_same = data is not None and blob_id(data) == object_id
         return None if is_same else "modified"
+
+    def _refuse_links(self, path: str) -> None:
+        """Refuse a path through a link, which may lead out of the mailbox.
+
+        Raises:
+            FileExistsError: A link is in the way.
+        """
+        folder = path.rpartition("/")[0]
+        if folder == self._real:  # as of the file before
+            return
+        place = str(self._root)
+        for name in folder.split("/"):
+            place = f"{place}/{name}"
+            if os.path.islink(place):
+                raise FileExistsError(errno.EEXIST, "a link is in the way", place)
+        self._real = folder
 
     def _write(self, path: str, data: bytes) -> None:
         target = f"{self._root}/{path}"
