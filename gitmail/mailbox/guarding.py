@@ -2,20 +2,18 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from gitmail.errors import CorruptMailboxError, InvalidArgumentError
 from gitmail.mailbox.verifying import Finding, Verified, verify_new
 from gitmail.records.names import CommitId, is_hex
-from gitmail.records.rule import Rule
 from gitmail.store.history import is_ancestor
 from gitmail.store.refs import REF
 from gitmail.store.repository import Repository
 from gitmail.store.store import Store
 
 _NOTHING = "0" * 40
-_TOLERATED = (Rule.CLOCK,)
-"""What is told and not refused: nobody can make undone that a clock was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +59,29 @@ def parse_updates(lines: Iterable[str]) -> list[Update]:
 
 
 def refusals(
-    store: Store, updates: Iterable[Update], incoming: Path | None
+    store: Store, updates: Iterable[Update], incoming: Path | None, now: datetime
 ) -> list[Refusal]:
     """Return which moves of a push must be refused, and why.
 
     Args:
         incoming: The folder of the objects that come with the push, where git keeps
             them apart until it is accepted.
+        now: The present.
 
     Raises:
         CorruptMailboxError: The mailbox itself cannot be read.
     """
     found = []
     for update in updates:
-        refusal = _judge(store, update, incoming)
+        refusal = _judge(store, update, incoming, now)
         if refusal:
             found.append(refusal)
     return found
 
 
-def _judge(store: Store, update: Update, incoming: Path | None) -> Refusal | None:
+def _judge(
+    store: Store, update: Update, incoming: Path | None, now: datetime
+) -> Refusal | None:
     if update.new is None:
         return Refusal(update.ref, "it may not be deleted")
     repository = Repository(store.git_dir, incoming=incoming)
@@ -97,19 +98,22 @@ def _judge(store: Store, update: Update, incoming: Path | None) -> Refusal | Non
         return Refusal(update.ref, reason)
     if update.ref != REF:
         return None
-    verified = _verify(store, update.old, update.new, incoming)
-    wrong = tuple(f for f in verified.findings if f.rule not in _TOLERATED)
+    wrong = _verify(store, update.old, update.new, incoming, now).findings
     if not wrong:
         return None
     return Refusal(update.ref, "the mailbox's rules do not allow it", wrong)
 
 
 def _verify(
-    store: Store, old: CommitId | None, new: CommitId, incoming: Path | None
+    store: Store,
+    old: CommitId | None,
+    new: CommitId,
+    incoming: Path | None,
+    now: datetime,
 ) -> Verified:
     if old is None:
         return verify_new(
-            store.git_dir, new, lambda _: False, since=None, incoming=incoming
+            store.git_dir, new, lambda _: False, since=None, now=now, incoming=incoming
         )
     # The index knows what the tip stands on; walking there would take seconds.
     return store.read(
@@ -118,6 +122,7 @@ def _verify(
             new,
             view.index.knows_commit,
             since=old,
+            now=now,
             incoming=incoming,
         )
     )
