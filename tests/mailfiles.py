@@ -26,6 +26,8 @@ FILE, EXECUTABLE, LINK, FOLDER, SUBMODULE = (
 )
 MOMENT = datetime(2026, 11, 30, 14, 37, 12, 123456, tzinfo=UTC)
 
+_DATES = {f"GIT_{role}_DATE": MOMENT.isoformat() for role in ("AUTHOR", "COMMITTER")}
+
 Path_ = str | tuple[bytes, ...]
 """A path, or the very names of its folders and file."""
 
@@ -41,14 +43,19 @@ def message_file(
 
 
 def receipt_file(
-    agent: str, message: bytes, stage: Stage = Stage.ACKED, *, part: int = 0
+    agent: str,
+    message: bytes,
+    stage: Stage = Stage.ACKED,
+    *,
+    part: int = 0,
+    date: datetime = MOMENT,
 ) -> tuple[str, bytes]:
     """Return path and bytes of the receipt of a message made by `message_file`."""
     receipt = Receipt(
         message=MessageId(blob_id(message)),
         agent=AgentName(agent),
         stage=stage,
-        date=MOMENT,
+        date=date,
     )
     return receipt_path(receipt, hour_folder(MOMENT, part)), receipt.data
 
@@ -141,9 +148,8 @@ class Clone:
         for path, entry in changes.items():
             names = _names(path)
             tree.folder(names[:-1]).put(names[-1], self._entry(entry), second=second)
-        return git(
-            self.folder, "commit-tree", tree.write(), "-p", base, "-m", "By hand"
-        ).strip()
+        words = ["commit-tree", tree.write(), "-p", base, "-m", "By hand"]
+        return self.git(*words).decode().strip()
 
     def write(self, kind: str, data: bytes) -> str:
         """Write an object, however odd, and return its id."""
@@ -157,7 +163,7 @@ class Clone:
             input=given,
             capture_output=True,
             check=True,
-            env=environment(**IDENTITY),
+            env=environment(**IDENTITY, **_DATES),
             timeout=30,
         )
         return done.stdout
@@ -209,11 +215,17 @@ class _Tree:
         if entry:
             self._rows.append((name, *entry))
 
+    def has_files(self) -> bool:
+        """Tell whether git would keep the folder, as it keeps none that is empty."""
+        trees = (found for _, _, found in self._rows)
+        return any(isinstance(tree, str) or tree.has_files() for tree in trees)
+
     def write(self) -> str:
         """Write the tree and those below it, and return its id."""
         made = [
             (name, mode, found.write() if isinstance(found, _Tree) else found)
             for name, mode, found in self._rows
+            if not isinstance(found, _Tree) or found.has_files()
         ]
         made.sort(key=lambda row: row[0] + (b"/" if row[1] == FOLDER else b""))
         data = b"".join(

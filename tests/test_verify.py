@@ -1,6 +1,7 @@
 """Proving a history: what gitmail wrote passes, and what was tampered with shows."""
 
 import random
+import re
 import zlib
 from collections.abc import Callable
 from datetime import timedelta
@@ -22,6 +23,7 @@ from tests.helpers import SettableClock, git
 from tests.mailboxes import copied, edit, merge_into
 from tests.mailfiles import (
     EXECUTABLE,
+    FOLDER,
     LINK,
     MOMENT,
     SUBMODULE,
@@ -48,6 +50,8 @@ LATER_PATH, LATER_DATA = message_file(
 EARLIER_PATH, EARLIER_DATA = message_file(
     "builder", ["reviewer"], "Earlier.", date=MOMENT - timedelta(minutes=20)
 )
+LONG_AGO = MOMENT - timedelta(days=8)
+OLD_PATH, OLD_DATA = message_file("builder", ["reviewer"], "Old.", date=LONG_AGO)
 LARGE_PATH, LARGE_DATA = message_file("builder", ["reviewer"], "x" * 65_537)
 FACT_PATH, FACT_DATA = slot_file("parser", "builder")
 WORLD_PATH, WORLD_DATA = slot_file("yaml", "somebody", scope=Scope.WORLD)
@@ -72,6 +76,12 @@ def _clone(mailbox: Mailbox, tmp_path: Path) -> Clone:
 def found(mailbox: Mailbox, span: str | None = None) -> list[tuple[str, str]]:
     """Return rule and path of each finding."""
     return [(each.rule.value, each.path) for each in mailbox.verify(span).findings]
+
+
+def remarked(mailbox: Mailbox) -> list[tuple[str, str, str]]:
+    """Return rule, commit and author of each remark."""
+    remarks = mailbox.verify().remarks
+    return [(each.rule.value, each.commit, each.author) for each in remarks]
 
 
 def of(data: bytes, old: str, new: str) -> bytes:
@@ -125,6 +135,7 @@ CASES = {
         message_file("lead", ["reviewer"], "Do it.")[0],
     ),
     "a date that is not yet": ({LATER_PATH: LATER_DATA}, "date", LATER_PATH),
+    "a message of long ago": ({OLD_PATH: OLD_DATA}, "date", OLD_PATH),
     "a message in another's place": ({OTHER_PATH: LATER_DATA}, "place", OTHER_PATH),
     "a message that is none": ({OTHER_PATH: b"Text.\n"}, "format", OTHER_PATH),
     "a message twice": ({TWIN_PATH: DATA}, "twice", TWIN_PATH),
@@ -193,6 +204,16 @@ CASES = {
         "date",
         slot_file("lexer", "x")[0],
     ),
+    "a slot of long ago": (
+        dict([slot_file("lexer", "x", set_at=LONG_AGO)]),
+        "date",
+        slot_file("lexer", "x")[0],
+    ),
+    "a note of long ago": (
+        dict([note_file("Old.", set_at=LONG_AGO)]),
+        "date",
+        note_file("Old.", set_at=LONG_AGO)[0],
+    ),
     "a note edited": ({NOTE_PATH: of(NOTE_DATA, "read", "lost")}, "changed", NOTE_PATH),
     "a note of somebody else": (
         dict([note_file("Mine.", set_by=LEAD)]),
@@ -259,15 +280,199 @@ def test_an_operation_is_dated_as_its_commit(mailbox: Mailbox, clone: Clone) -> 
     assert found(mailbox) == [("date", path)]
 
 
-def test_a_commit_from_the_future_is_named(mailbox: Mailbox, clone: Clone) -> None:
-    """What stands on it was written before it, by its date."""
+def test_a_commit_from_the_future_is_named(
+    mailbox: Mailbox, clone: Clone, clock: SettableClock
+) -> None:
+    """Until that has come; what stands on it is not named for it."""
     moment = MOMENT + timedelta(days=2)
     path, data = message_file("builder", ["lead"], "Hm.", date=moment)
-    forge(clone, {path: data}, moment=moment)
-    assert found(mailbox) == []
-    forge(clone, {OTHER_PATH: OTHER_DATA})
+    commit = forge(clone, {path: data}, moment=moment)
+    forge(clone, {OTHER_PATH: OTHER_DATA}, by="lead")
+    (finding, *_) = mailbox.verify().findings
+    assert (finding.rule, finding.commit, finding.path) == ("date", commit, "")
+    assert finding.author == "builder"
+    clock.advance(days=1, hours=12)
+    assert remarked(mailbox)[:1] == [("clock", commit, "builder")]
+    clock.advance(days=1)
 
-    assert found(mailbox) == [("clock", "")]
+    assert commit not in {each.commit for each in mailbox.verify().findings}
+
+
+def test_the_commit_that_is_dated_before_its_parent_is_remarked_once(
+    mailbox: Mailbox, clone: Clone
+) -> None:
+    """With its own author, however many it stands on; and that is no failure."""
+    moment = MOMENT - timedelta(days=300)
+    path, data = message_file("builder", ["lead"], "Hm.", date=moment)
+    before = mailbox.status().tip
+    commit = forge(clone, {path: data}, moment=moment)
+    forge(clone, {OTHER_PATH: OTHER_DATA})
+    verified = mailbox.verify()
+
+    assert verified.findings == ()
+    assert verified.remark_count == 1
+    assert remarked(mailbox) == [("clock", commit, "builder")]
+    assert before[:10] in verified.remarks[0].detail
+    assert [each.commit for each in mailbox.verify(f"{before}..HEAD").remarks] == [
+        commit
+    ]
+
+
+def test_a_machine_whose_clock_is_hours_off_breaks_nothing(
+    mailbox: Mailbox, clock: SettableClock, tmp_path: Path
+) -> None:
+    """Whatever is done there, and here after it: nobody could ever undo it."""
+    clock.advance(days=1)
+    path = copied(mailbox, tmp_path / "twin" / ".gitmail")
+    for hours in (-3, 5):
+        odd = SettableClock(clock.now + timedelta(hours=hours))
+        with Mailbox.open(path, clock=odd) as twin:
+            for box in (mailbox, twin):
+                do_everything(box, clock if box is mailbox else odd)
+            integrate(twin, mailbox, odd)
+            integrate(mailbox, twin, clock)
+            do_everything(mailbox, clock)
+            integrate(twin, mailbox, odd)
+            do_everything(twin, odd)
+            integrate(mailbox, twin, clock)
+        verified = mailbox.verify()
+
+        assert [(each.rule, each.detail) for each in verified.findings] == []
+        assert verified.remark_count > 0
+
+
+@pytest.mark.parametrize("waited", [timedelta(days=6), timedelta(days=8)])
+def test_a_file_may_wait_a_week_for_a_person_to_commit_it(
+    mailbox: Mailbox, clone: Clone, waited: timedelta
+) -> None:
+    """Longer ago it was not written when it says."""
+    date = MOMENT - waited
+    path, data = message_file("builder", ["reviewer"], "Waited.", date=date)
+    note, text = note_file("Waited.", set_at=date)
+    forge(clone, {path: data, note: text})
+
+    late = [("date", note), ("date", path)] if waited.days > 7 else []
+    assert sorted(found(mailbox)) == late
+
+
+def test_a_receipt_is_not_dated_before_its_message(
+    mailbox: Mailbox, clone: Clone
+) -> None:
+    """But for an hour between two clocks, or where a clock was wrong altogether."""
+    base = mailbox.status().tip
+    path, _ = receipt_file("reviewer", DATA, Stage.READ)
+
+    def receive(hours: float, commit_hours: float) -> tuple[list, list]:
+        """Return what is found of a receipt, and the paths of the remarks."""
+        date, moment = (MOMENT - timedelta(hours=h) for h in (hours, commit_hours))
+        _, data = receipt_file("reviewer", DATA, Stage.READ, date=date)
+        said = {path: data}
+        forge(clone, said, by="reviewer", moment=moment, parents=[base])
+        return found(mailbox), [each.path for each in mailbox.verify().remarks]
+
+    assert receive(0.5, 0) == ([], [])
+    assert receive(2, 0) == ([("date", path)], [])
+    assert receive(2, 2) == ([], ["", path])
+
+
+PROFILE = "agents/builder.md"
+YEAR_9999 = "9999-12-31T23:59:59.999999Z"
+
+
+@pytest.mark.parametrize(
+    ("said", "rules"),
+    [
+        ({"created": "1999-01-01T00:00:00.000000Z"}, ["date"]),
+        ({"model": "x", "changed": f'{{model: "{YEAR_9999}"}}'}, ["date"]),
+        ({"changed": '{model: "2026-11-30T14:30:00.000000Z"}'}, ["date"]),
+        ({"model": "x", "changed": '{model: "2026-11-30T14:30:00.000000Z"}'}, []),
+        ({"model": "x"}, []),
+    ],
+)
+def test_a_profile_is_dated_by_what_was_done_to_it(
+    mailbox: Mailbox, clone: Clone, said: dict[str, str], rules: list[str]
+) -> None:
+    """Who is in it from the start, and when each field was last said."""
+    text = git(mailbox.path, "show", f"gitmail:{PROFILE}")
+    for key, value in said.items():
+        line = f'{key}: "{value}"' if key == "created" else f"{key}: {value}"
+        rest = re.sub(rf"^{key}: .*\n", "", text, flags=re.MULTILINE)
+        text = rest.replace("name: builder\n", f"name: builder\n{line}\n")
+    forge(clone, {PROFILE: text.encode()})
+
+    assert found(mailbox) == [(rule, PROFILE) for rule in rules]
+
+
+def test_a_profile_that_is_new_is_not_from_the_future(
+    mailbox: Mailbox, clone: Clone
+) -> None:
+    """Neither itself nor what it says of its fields."""
+    text = f'---\nname: zoe\ncreated: "{YEAR_9999}"\n---\n'.encode()
+    forge(clone, {"agents/zoe.md": text}, by="zoe")
+
+    assert found(mailbox) == [("date", "agents/zoe.md")]
+
+
+def test_an_agents_address_has_no_other_committer(
+    mailbox: Mailbox, clone: Clone
+) -> None:
+    """Also where the commit does not claim to be an operation."""
+    commit = forge(clone, {OTHER_PATH: OTHER_DATA}, committer="A Person")
+    (finding,) = mailbox.verify().findings
+
+    assert (finding.rule, finding.commit) == ("author", commit)
+    assert "A Person" in finding.detail
+
+
+def test_a_folder_with_nothing_in_it_is_named(mailbox: Mailbox, clone: Clone) -> None:
+    """Git itself never commits one, and no bundle carries it."""
+    empty = Entry(mode=FOLDER, sha=clone.write("tree", b""))
+    commit = forge(clone, {"quarantine": empty})
+    forge(clone, {OTHER_PATH: OTHER_DATA})
+    (finding,) = mailbox.verify().findings
+
+    assert (finding.rule, finding.path) == ("path", "quarantine")
+    assert finding.commit == commit
+
+
+WHO = "builder <builder@gitmail.invalid>"
+TIME = int(MOMENT.timestamp())
+
+
+@pytest.mark.parametrize(
+    "heads",
+    [
+        f"author {WHO} {TIME} +0000",
+        f"committer {WHO} {TIME} +0000",
+        f"author {WHO} {TIME} +0000\n" * 2 + f"committer {WHO} {TIME} +0000",
+        f"author {WHO} {TIME} +0000\ncommitter {WHO} 253402300800 +0000",
+        f"author {WHO} {TIME} +0000\ncommitter {WHO} {1 << 63} +0000",
+        f"author {WHO} -5 +0000\ncommitter {WHO} -5 +0000",
+        f"author {WHO}\ncommitter {WHO}",
+        f"author {WHO} {TIME} +0000\ncommitter {WHO} {TIME} +0000\nodd\0: x",
+    ],
+    ids=[
+        *("no committer", "no author", "two authors", "after the year 9999"),
+        *("beyond 64 bits", "before 1970", "no time", "a NUL"),
+    ],
+)
+def test_a_malformed_commit_is_named_and_its_neighbours_are_not(
+    mailbox: Mailbox, clone: Clone, heads: str
+) -> None:
+    """What stands below it and on it is judged all the same."""
+    below = forge(clone, {"notes.txt": b"Text."})
+    tree = git(mailbox.path, "rev-parse", "gitmail^{tree}").strip()
+    text = f"tree {tree}\nparent {below}\n{heads}\n\nOdd\n"
+    git(clone.folder, "fetch", "-q", "origin")
+    bad = clone.write("commit", text.encode())
+    clone.bring(bad)
+    forge(clone, {"notes.txt": None})
+    assert git(mailbox.path, "rev-parse", "gitmail~1").strip() == bad
+    verified = mailbox.verify()
+
+    assert (verified.findings[0].rule, verified.findings[0].commit) == ("object", bad)
+    assert {f.commit for f in verified.findings} == {below, bad}
+    assert verified.remarks == ()
 
 
 def test_a_person_with_the_name_of_an_agent_is_not_the_agent(
@@ -524,6 +729,40 @@ def test_a_merge_by_gitmail_is_what_its_sides_merge_to(
     assert found(mailbox) == [("merge", more[0])]
 
 
+def test_a_merge_that_undoes_what_one_side_said_of_an_agent_is_named(
+    mailbox: Mailbox, clone: Clone
+) -> None:
+    """Nobody settles by that what only one side had changed."""
+    base = mailbox.status().tip
+    mailbox.register("builder", model="good")
+    mailbox.retire("reviewer", by="builder")
+    theirs = mailbox.status().tip
+    path, data = message_file("lead", ["reviewer"], "Mine.")
+    mine = forge(clone, {path: data}, by="lead", parents=[base])
+    commit = forge(clone, {}, by="lead", parents=[mine, theirs])
+    verified = mailbox.verify()
+
+    assert {(f.rule, f.path) for f in verified.findings} == {
+        ("profile", "agents/builder.md"),
+        ("profile", "agents/reviewer.md"),
+    }
+    assert {(f.commit, f.author) for f in verified.findings} == {(commit, "lead")}
+
+
+def test_a_person_may_settle_what_both_sides_changed(
+    mailbox: Mailbox, clone: Clone
+) -> None:
+    """As the one or the other of them had it."""
+    base = mailbox.status().tip
+    ours = forge(clone, {"README.md": b"Ours.\n"}, by="A Person")
+    theirs = forge(clone, {"README.md": b"Theirs.\n"}, by="lead", parents=[base])
+    for text in (b"Ours.\n", b"Theirs.\n"):
+        both = {"README.md": text}
+        forge(clone, both, by="A Person", parents=[ours, theirs])
+
+        assert found(mailbox) == []
+
+
 def test_a_history_that_began_elsewhere_is_named(
     mailbox: Mailbox, clone: Clone
 ) -> None:
@@ -692,6 +931,7 @@ def test_several_processes_find_the_same_as_one(
             tip,
             lambda _: False,
             since=None,
+            now=clock(),
             processes=number,
             patience_s=0,
         )

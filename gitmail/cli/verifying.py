@@ -12,7 +12,8 @@ from gitmail.errors import InvalidArgumentError
 _VERIFY = """\
 It reads every commit and every file, and names what was done against the rules of the
 format, with commit, author and path. The text is Markdown, fit for a pull request. The
-exit code is 1 where something is amiss."""
+exit code is 1 where something is amiss. That a clock was wrong is a remark, and no
+failure: nobody can undo it."""
 _MOST_PROCESSES = 8
 REFUSED_EXIT = 3
 """The push is refused and it has been said why; the hook knows the number."""
@@ -58,7 +59,9 @@ def run_guard(shell: Shell) -> int:
     if incoming and not incoming.is_dir():
         raise InvalidArgumentError("--incoming", incoming, "a folder of objects")
     updates = late.guarding.parse_updates(sys.stdin)
-    refusals = late.guarding.refusals(shell.mailbox.store, updates, incoming)
+    refusals = late.guarding.refusals(
+        shell.mailbox.store, updates, incoming, shell.mailbox.now()
+    )
     for text in late.verifying.refused(refusals):
         streams.complain(f"gitmail: {text}")
     return REFUSED_EXIT if refusals else 0

@@ -1,22 +1,23 @@
 """What a push may do to a mailbox: what `verify` passes, and no more."""
 
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from gitmail.errors import CorruptMailboxError, InvalidArgumentError
 from gitmail.mailbox.verifying import Finding, Verified, verify_new
 from gitmail.records.names import CommitId, is_hex
-from gitmail.records.rule import Rule
+from gitmail.store.fetched import check_complete
 from gitmail.store.history import is_ancestor
 from gitmail.store.lost import LOST
 from gitmail.store.refs import REF
 from gitmail.store.repository import Repository
 from gitmail.store.store import Store
+from gitmail.store.view import View
 
 _NOTHING = "0" * 40
-_TOLERATED = (Rule.CLOCK,)
-"""What is told and not refused: nobody can make undone that a clock was wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +63,29 @@ def parse_updates(lines: Iterable[str]) -> list[Update]:
 
 
 def refusals(
-    store: Store, updates: Iterable[Update], incoming: Path | None
+    store: Store, updates: Iterable[Update], incoming: Path | None, now: datetime
 ) -> list[Refusal]:
     """Return which moves of a push must be refused, and why.
 
     Args:
         incoming: The folder of the objects that come with the push, where git keeps
             them apart until it is accepted.
+        now: The present.
 
     Raises:
         CorruptMailboxError: The mailbox itself cannot be read.
     """
     found = []
     for update in updates:
-        refusal = _judge(store, update, incoming)
+        refusal = _judge(store, update, incoming, now)
         if refusal:
             found.append(refusal)
     return found
 
 
-def _judge(store: Store, update: Update, incoming: Path | None) -> Refusal | None:
+def _judge(
+    store: Store, update: Update, incoming: Path | None, now: datetime
+) -> Refusal | None:
     if update.ref.startswith(f"{LOST}/"):
         return Refusal(update.ref, "gitmail alone writes there")
     if update.new is None:
@@ -100,19 +104,46 @@ def _judge(store: Store, update: Update, incoming: Path | None) -> Refusal | Non
         return Refusal(update.ref, reason)
     if update.ref != REF:
         return None
-    verified = _verify(store, update.old, update.new, incoming)
-    wrong = tuple(f for f in verified.findings if f.rule not in _TOLERATED)
+    try:
+        _check_complete(store, update.old, update.new, incoming)
+    except CorruptMailboxError as error:
+        return Refusal(update.ref, str(error.details["what"]))
+    wrong = _verify(store, update.old, update.new, incoming, now).findings
     if not wrong:
         return None
     return Refusal(update.ref, "the mailbox's rules do not allow it", wrong)
 
 
-def _verify(
+def _check_complete(
     store: Store, old: CommitId | None, new: CommitId, incoming: Path | None
+) -> None:
+    """Look for all that is pushed; who verifies looks at each path, and may be kept so.
+
+    Raises:
+        CorruptMailboxError: Something is missing, or there is no end to it.
+    """
+    with closing(Repository(store.git_dir, incoming=incoming)) as repository:
+        base = repository.commit(old).tree if old else None
+        if old is None:
+            check_complete(repository, new, lambda _: False, base, deeply=True)
+            return
+
+        def check(view: View) -> None:
+            check_complete(repository, new, view.index.knows_commit, base, deeply=True)
+
+        store.read(check)
+
+
+def _verify(
+    store: Store,
+    old: CommitId | None,
+    new: CommitId,
+    incoming: Path | None,
+    now: datetime,
 ) -> Verified:
     if old is None:
         return verify_new(
-            store.git_dir, new, lambda _: False, since=None, incoming=incoming
+            store.git_dir, new, lambda _: False, since=None, now=now, incoming=incoming
         )
     # The index knows what the tip stands on; walking there would take seconds.
     return store.read(
@@ -121,6 +152,7 @@ def _verify(
             new,
             view.index.knows_commit,
             since=old,
+            now=now,
             incoming=incoming,
         )
     )

@@ -5,6 +5,7 @@ that its sides merge to. What was judged before makes no difference here, so tha
 process may judge any commit; what it does make a difference to is left open.
 """
 
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from enum import Enum, auto
 from typing import NamedTuple
@@ -19,11 +20,12 @@ from gitmail.records.rule import OF_THE_FIRST, Rule
 from gitmail.records.rules import Act, Problem
 from gitmail.store.checking import Scratch
 from gitmail.store.differences import Difference, differences
-from gitmail.store.repository import FILE_MODE, Commit, printable
+from gitmail.store.repository import EMPTY_TREE, FILE_MODE, Commit, printable
 
 _MAIL = (Family.MESSAGE, Family.RECEIPT, Family.COPY)
 _MERGED_BY_GITMAIL = "sync"
 _LISTED_IN_COMMIT = 64
+_AGENTS = "@gitmail.invalid"
 _SUBMODULE = 0o160000
 _FOLDER = 0o40000
 
@@ -70,7 +72,7 @@ class Judge:
         self._commit = commit
         self.said: list[Said] = []
         self.counts = dict.fromkeys(Family, 0)
-        address = f"{commit.author}@gitmail.invalid"
+        address = f"{commit.author}{_AGENTS}"
         is_agent = commit.email == address
         committer = f"{commit.author} <{address}>"
         self._is_whole = is_agent and commit.committer == committer
@@ -94,6 +96,9 @@ class Judge:
             self._tell("", (Rule.OBJECT, str(error.details["what"])))
         if self._act.operations:
             self._judge_trailers()
+        elif self._commit.email.endswith(_AGENTS) and not self._is_whole:
+            what = f"has an agent's address, and {self._commit.committer} committed it"
+            self._tell("", (Rule.AUTHOR, what))
 
     def _judge_changes(self) -> None:
         tree = None
@@ -116,21 +121,37 @@ class Judge:
         for change in made:
             self._read(change)
         with scratch.merged(*commit.parents) as right:
-            if right != commit.tree:
-                changes = differences(scratch, right, commit.tree, self._damage)
-                for change in changes:
-                    self._judge_merged(change, trees)
+            changes: Iterator[Difference] = iter(())
+            if right.tree != commit.tree:
+                changes = differences(scratch, right.tree, commit.tree, self._damage)
+            for change in changes:
+                before = [
+                    scratch.lookup(base, change.path) if base else None
+                    for base in right.bases
+                ]
+                self._judge_merged(change, self._versions(change, trees), before)
 
-    def _judge_merged(self, change: Difference, trees: list[str]) -> None:
-        """Judge a path where a merge is not what its sides merge to."""
+    def _judge_merged(
+        self,
+        change: Difference,
+        versions: Sequence[str | None],
+        before: Sequence[str | None],
+    ) -> None:
+        """Judge a path where a merge is not what its sides merge to.
+
+        Args:
+            versions: What stands there on each side.
+            before: What stood there where that side and the others went apart.
+        """
         if _MERGED_BY_GITMAIL in self._act.operations:
             self._tell(change.path, (Rule.MERGE, "is not what the sides merge to"))
-        versions = self._versions(change, trees)
         family = parse_path(change.path).family
+        sides = zip(versions, before, strict=True)
+        changed = [side for side, was in sides if side != was]
         # People may settle what both sides changed as one of them had it: not mail,
         # and no slot that merging would take from the other side as it is.
         is_taken = family is Family.MEMORY and change.old in versions
-        is_settled = change.new in versions and family is not Family.MESSAGE
+        is_settled = change.new in changed and family is not Family.MESSAGE
         if change.new is None or is_taken or not is_settled:
             self._judge(change)
 
@@ -152,6 +173,9 @@ class Judge:
             self._tell("", (Rule.TRAILERS, what))
 
     def _judge(self, change: Difference) -> None:
+        if change.new_mode == _FOLDER and change.new == EMPTY_TREE:
+            self._tell(change.path, (Rule.PATH, "is a folder with nothing in it"))
+            return
         place = parse_path(change.path)
         old = change.old if change.old_mode == FILE_MODE else None
         if old and not self._records.belonged(change.path, place, old):
@@ -180,13 +204,13 @@ class Judge:
         if change.new_mode not in (FILE_MODE, _FOLDER):
             mode = f"has mode {change.new_mode:o}, and not {FILE_MODE:o}"
             self._tell(change.path, (Rule.MODE, mode))
-        data = None
-        if change.new_mode not in (_SUBMODULE, _FOLDER):
-            data = self._read(change)
+        data = self._read(change)
         is_file = change.new_mode == FILE_MODE and place.family is not Family.UNKNOWN
         return data if is_file else None
 
     def _read(self, change: Difference) -> bytes | None:
+        if change.new_mode in (_SUBMODULE, _FOLDER):
+            return None
         try:
             return self._repository.blob(change.new or "")
         except CorruptMailboxError as error:
@@ -197,7 +221,8 @@ class Judge:
         self, change: Difference, place: Place, old: str | None, data: bytes
     ) -> None:
         self.counts[place.family] += 1
-        is_one = _is_written_once(change.path, place)
+        is_profile = place.family is Family.PROFILE and old is None
+        is_one = is_profile or _is_written_once(change.path, place)
         blob = change.new or ""
         try:
             for problem in self._records.problems(change.path, place, old, data):

@@ -478,7 +478,7 @@ class Mailbox:
         """
         from gitmail.mailbox.verifying import verify  # noqa: PLC0415 - as of doctor
 
-        return verify(self.store, range, processes)
+        return verify(self.store, range, processes, self.now())
 
     def _set_retired(self, name: str, by: str | None, *, retire: bool) -> Registered:
         parsed = parse_agent_name(name)

@@ -30,7 +30,7 @@ class Shelf:
     def keep_letter(self, message: Message, part: int) -> Letter:
         """Remember what receipts of a message are judged by."""
         path = message_path(message, part)
-        letter = Letter(path, message.sender, message.recipients)
+        letter = Letter(path, message.sender, message.recipients, message.date)
         self._letters.put((message.id, part), letter)
         return letter
 

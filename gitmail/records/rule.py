@@ -7,15 +7,15 @@ class Rule(StrEnum):
     """What was broken."""
 
     OBJECT = "object"
-    """An object is missing, damaged, or of another type."""
+    """An object is missing, damaged, malformed, or of another type."""
     AUTHOR = "author"
-    """A commit of gitmail is not by the agent that it names."""
+    """A commit of gitmail is not by the agent that it names, or one has two authors."""
     TRAILERS = "trailers"
     """A commit of gitmail names other messages than it is about."""
     ROOT = "root"
     """A history that began elsewhere was brought in."""
     CLOCK = "clock"
-    """A commit is dated well after one that stands on it."""
+    """A commit is dated well before one that it stands on, or after the present."""
     MERGE = "merge"
     """A merge by gitmail is not what its sides merge to."""
     PATH = "path"
@@ -39,7 +39,7 @@ class Rule(StrEnum):
     SENDER = "sender"
     """A message or blind copy is not by the sender."""
     DATE = "date"
-    """A record is dated otherwise than its commit."""
+    """A record is dated otherwise than its commit, or a commit is still to come."""
     TWICE = "twice"
     """One message stands in two places."""
     ACTOR = "actor"
@@ -60,5 +60,8 @@ class Rule(StrEnum):
     """A slot's names were spelt otherwise."""
 
 
-OF_THE_FIRST = (Rule.SENDER, Rule.ACTOR, Rule.DATE)
+REMARKS = frozenset([Rule.CLOCK])
+"""What is told and is no failure: nobody can undo that a clock was wrong, and what it
+leaves does no harm."""
+OF_THE_FIRST = (Rule.SENDER, Rule.ACTOR, Rule.DATE, Rule.CLOCK, Rule.PROFILE)
 """Rules for who first writes a file, which do not bind who brings it back."""

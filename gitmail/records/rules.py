@@ -6,7 +6,7 @@ for people.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from gitmail.records.charter import Charter
 from gitmail.records.memory import MemoryRecord
@@ -30,7 +30,13 @@ OTHER_LIMIT_BYTES = 1 << 20
 """Size of a file that has no limit of its own."""
 SLACK = timedelta(minutes=5)
 """How far a record's time may be from that of its commit."""
+LONGEST_WAIT = timedelta(days=7)
+"""How long what a person wrote by hand may have waited for its commit."""
+CLOCK_SLACK = timedelta(hours=1)
+"""By how much the clocks of two machines may disagree."""
 
+
+_NAMED_FIELDS = {named: field for field, named in FIELDS.items()}
 
 Problem = tuple[Rule, str]
 Problems = Iterator[Problem]
@@ -58,6 +64,7 @@ class Letter:
     path: str
     sender: str
     recipients: tuple[str, ...]
+    date: datetime
 
 
 def path_problems(path: str, beside: Callable[[], list[str]]) -> Problems:
@@ -113,8 +120,14 @@ def receipt_problems(
     yield from _date(receipt.date, act)
     if letter is None:
         yield Rule.MESSAGE, f"there is no message {receipt.message} in that folder"
-    elif receipt.agent not in letter.recipients and not has_copy():
+        return
+    if receipt.agent not in letter.recipients and not has_copy():
         yield Rule.RECIPIENT, f"{receipt.message} was not delivered to {receipt.agent}"
+    if letter.date - receipt.date > CLOCK_SLACK:
+        # With its commit's date the clock of a machine was wrong, and else the writer.
+        is_clock = abs(act.time - receipt.date) <= SLACK
+        what = f"is dated {letter.date - receipt.date} before its message"
+        yield Rule.CLOCK if is_clock else Rule.DATE, what
 
 
 def copy_problems(
@@ -133,6 +146,7 @@ def profile_problems(
 ) -> Problems:
     """Judge a profile that is new or was changed."""
     yield from _place(path, profile_path(profile.name))
+    yield from _times(profile, before, act)
     if profile.name == act.author:
         return
     # Anybody may retire an agent, and bring one back, but say nothing else of it.
@@ -210,6 +224,28 @@ def _in_force(record: MemoryRecord) -> MemoryRecord:
     return replace(record, retired_by=None, retired_at=None, reason=None)
 
 
+def _times(profile: Profile, before: Profile | None, act: Act) -> Problems:
+    """Judge when a profile says that it was made and changed.
+
+    A change without a time is nobody's harm: a merge takes it for one all the same.
+    """
+    if before is None:
+        yield from _late(profile.created, act)
+    elif profile.created != before.created:
+        moment = format_time(before.created)
+        yield Rule.DATE, f"was registered {moment}, and that stays"
+    known = before.changed if before else {}
+    for key in sorted({*known, *profile.changed}):
+        at, was = profile.changed.get(key), known.get(key)
+        if at == was:
+            continue
+        field = _NAMED_FIELDS.get(key)
+        if before and field and getattr(profile, field) == getattr(before, field):
+            yield Rule.DATE, f"has another time of {key}, which did not change"
+        elif at:
+            yield from _late(at, act, was)
+
+
 def _but_status(profile: Profile) -> Profile:
     status = FIELDS["is_retired"]
     times = {key: at for key, at in profile.changed.items() if key != status}
@@ -235,9 +271,17 @@ def _date(date: datetime, act: Act, after: datetime | None = None) -> Problems:
         after: The time of what it took over from, which it is put after, whatever the
             clocks say.
     """
+    yield from _late(date, act, after)
+    if act.time - date > (SLACK if act.operations else LONGEST_WAIT):
+        yield Rule.DATE, _apart(date, act)
+
+
+def _late(date: datetime, act: Act, after: datetime | None = None) -> Problems:
+    """Judge, of a time, only that it is not after the commit's; `after` is as above."""
     latest = max(act.time, after) if after else act.time
-    # What a person wrote by hand may have waited for its commit.
-    is_early = act.time - date > SLACK and act.operations
-    if date - latest > SLACK or is_early:
-        moment = format_time(act.time.astimezone(UTC))
-        yield Rule.DATE, f"is dated {format_time(date)}, and the commit {moment}"
+    if date - latest > SLACK:
+        yield Rule.DATE, _apart(date, act)
+
+
+def _apart(date: datetime, act: Act) -> str:
+    return f"is dated {format_time(date)}, and the commit {format_time(act.time)}"

@@ -28,16 +28,9 @@ def plain(value: Verified) -> dict[str, Any]:
         "receipts": value.receipt_count,
         "records": value.record_count,
         "found": value.finding_count,
-        "findings": [
-            {
-                "rule": each.rule,
-                "commit": each.commit,
-                "author": each.author,
-                "path": each.path,
-                "detail": each.detail,
-            }
-            for each in value.findings
-        ],
+        "findings": [_finding(each) for each in value.findings],
+        "remarked": value.remark_count,
+        "remarks": [_finding(each) for each in value.remarks],
     }
 
 
@@ -45,6 +38,8 @@ def summary(value: Verified) -> str:
     """Return the same as Markdown."""
     found = value.finding_count
     title = count(found, "finding") if found else "nothing amiss"
+    if value.remark_count:
+        title += f", {count(value.remark_count, 'remark')}"
     span = f"`{short(value.tip)}`"
     if value.since:
         span = f"`{short(value.since)}..{short(value.tip)}`"
@@ -56,11 +51,10 @@ def summary(value: Verified) -> str:
     ]
     lines = [f"## Mailbox verified: {title}", "", f"{span}: {', '.join(looked_at)}"]
     if found:
-        lines += ["", "| rule | commit | author | path | what is amiss |"]
-        lines += ["| --- | --- | --- | --- | --- |"]
-        lines += [_row(each) for each in value.findings[:_MOST_LISTED]]
-    if found > _MOST_LISTED:
-        lines += ["", f"and {found - _MOST_LISTED:,} more (use --json)"]
+        lines += _table("what is amiss", value.findings, found)
+    if value.remark_count:
+        lines += ["", "Remarks, of what nobody can undo and what does no harm:"]
+        lines += _table("what to know", value.remarks, value.remark_count)
     return "\n".join(lines)
 
 
@@ -75,6 +69,25 @@ def refused(values: Sequence[Refusal]) -> list[str]:
             lines.append(f"  {each.rule}, {who}: {where}{line(each.detail)}")
         if len(value.findings) > _MOST_TOLD:
             lines.append(f"  and {len(value.findings) - _MOST_TOLD:,} more")
+    return lines
+
+
+def _finding(value: Finding) -> dict[str, str]:
+    return {
+        "rule": value.rule,
+        "commit": value.commit,
+        "author": value.author,
+        "path": value.path,
+        "detail": value.detail,
+    }
+
+
+def _table(title: str, values: Sequence[Finding], total: int) -> list[str]:
+    lines = ["", f"| rule | commit | author | path | {title} |"]
+    lines += ["| --- | --- | --- | --- | --- |"]
+    lines += [_row(each) for each in values[:_MOST_LISTED]]
+    if total > _MOST_LISTED:
+        lines += ["", f"and {total - _MOST_LISTED:,} more (use --json)"]
     return lines
 
 

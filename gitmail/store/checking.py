@@ -8,28 +8,38 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 from gitmail.errors import CorruptMailboxError
 from gitmail.records.names import CommitId
 from gitmail.store.history import merge_bases
 from gitmail.store.merging import TreeMerge, base_tree
-from gitmail.store.pack import TREE, NewObject
-from gitmail.store.repository import UNREADABLE, Repository, Tree
+from gitmail.store.pack import COMMIT, TREE, NewObject
+from gitmail.store.repository import LATEST_S, UNREADABLE, Repository, Tree
 
 if TYPE_CHECKING:
     from dulwich.pack import Pack
 
 _ENTRY = re.compile(rb"([1-7][0-7]*) ([^\0/]+)\0(.{20})", re.DOTALL)
+_WHO = rb"[^<>\n\0]*<[^<>\n\0]*> (0|[1-9]\d{0,11}) [+-]\d{4}\n"
+# Further headers, such as a signature, go on in lines that begin with a space.
+_SOUND_COMMIT = re.compile(
+    rb"tree [0-9a-f]{40}\n(?:parent [0-9a-f]{40}\n)*author " + _WHO + rb"committer "
+    rb"" + _WHO + rb"(?:(?!(?:tree|parent|author|committer) )[^\n\0]+\n)*(?:\n[^\0]*)?"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """What is kept of a commit while a history is walked."""
+    """What is kept of a commit while a history is walked.
+
+    Attributes:
+        time: Seconds since 1970; None of a commit that is malformed.
+    """
 
     parents: tuple[CommitId, ...]
     tree: str
-    time: int
+    time: int | None
 
 
 class CheckedRepository(Repository):
@@ -38,6 +48,7 @@ class CheckedRepository(Repository):
     def __init__(self, git_dir: Path, *, incoming: Path | None = None) -> None:
         super().__init__(git_dir, incoming=incoming)
         self._open: list[Pack] = []
+        self._malformed: set[str] = set()
         with suppress(OSError, *UNREADABLE):
             self._open += self._objects.packs
 
@@ -54,6 +65,15 @@ class CheckedRepository(Repository):
                 self._refuse(tree_id, "is no tree as git writes them")
             self._trees.put(tree_id, tree)
         return tree
+
+    def time(self, commit_id: CommitId) -> int | None:
+        """Return the time of a commit, None where it is not one as git writes them.
+
+        Raises:
+            CorruptMailboxError: It cannot be read at all.
+        """
+        commit = self.commit(commit_id)
+        return None if commit_id in self._malformed else commit.time
 
     def find(self, prefix: str) -> list[CommitId]:
         """Return the commits whose ids begin with some hex digits, up to two."""
@@ -73,6 +93,8 @@ class CheckedRepository(Repository):
             data = super()._read(object_id, kind)
         if NewObject.of(kind, data).sha.hex() != object_id:
             self._refuse(object_id, "is not what its id says")
+        if kind == COMMIT and not _is_sound(data):
+            self._malformed.add(object_id)
         return data
 
     def _read_packed(self, object_id: str, kind: int) -> bytes | None:
@@ -98,6 +120,19 @@ class CheckedRepository(Repository):
         raise CorruptMailboxError(reason, self._where)
 
 
+class Merged(NamedTuple):
+    """What some commits merge to.
+
+    Attributes:
+        tree: Hex id of the tree.
+        bases: Of each commit, the tree from which it and those before it went apart (of
+            the first, that of the second); None where they began apart.
+    """
+
+    tree: str
+    bases: tuple[str | None, ...]
+
+
 class Scratch(Repository):
     """A repository that holds, for a while, what its commits merge to.
 
@@ -109,17 +144,22 @@ class Scratch(Repository):
         self._held: dict[str, bytes] = {}
 
     @contextmanager
-    def merged(self, first: CommitId, *others: CommitId) -> Iterator[str]:
+    def merged(self, first: CommitId, *others: CommitId) -> Iterator[Merged]:
         """Hold the tree that some commits merge to for the block, and yield it."""
         tree = self.commit(first).tree
+        bases: list[str | None] = []
         try:
             for place, other in enumerate(others):  # one by one, as git does
                 before = (first, *others[:place])
                 base = base_tree(self, merge_bases(self, other, *before))
                 merge = TreeMerge(self, base, tree, self.commit(other).tree)
                 self._held |= {each.sha.hex(): each.data for each in merge.objects}
+                bases.append(base.tree if base else None)
+                if base:  # which may be nowhere else, where it was merged itself
+                    made = base.bench.made.values()
+                    self._held |= {each.sha.hex(): each.data for each in made}
                 tree = merge.tree
-            yield tree
+            yield Merged(tree, (*bases[:1], *bases))
         finally:
             self._held.clear()
 
@@ -144,7 +184,7 @@ class Walk:
 
     def __init__(
         self,
-        repository: Repository,
+        repository: CheckedRepository,
         start: CommitId,
         is_known: Callable[[CommitId], bool],
         report: Callable[[str, int], None],
@@ -168,17 +208,15 @@ class Walk:
             except CorruptMailboxError as error:
                 self.broken[todo.pop()] = str(error.details["what"])
                 continue
-            waiting[key] = Node(commit.parents, commit.tree, commit.time)
+            time = repository.time(key)
+            waiting[key] = Node(commit.parents, commit.tree, time)
             todo += reversed(commit.parents)  # so that the first is the first
 
-    def followed(self) -> dict[CommitId, int]:
-        """Return, for each commit on which others stand, the earliest time of these."""
-        earliest: dict[CommitId, int] = {}
-        for key, node in reversed(self.nodes.items()):
-            latest = min(node.time, earliest.get(key, node.time))
-            for parent in node.parents:
-                earliest[parent] = min(latest, earliest.get(parent, latest))
-        return earliest
+
+def _is_sound(data: bytes) -> bool:
+    """Tell whether a commit is one that all programs read alike."""
+    found = _SOUND_COMMIT.fullmatch(data)
+    return found is not None and max(map(int, found.groups())) <= LATEST_S
 
 
 def _parse_tree(data: bytes) -> Tree | None:

@@ -11,6 +11,7 @@ Damage = Callable[[str, str], None]
 """Told the path of what cannot be read, and why."""
 _Entry = tuple[int, bytes]
 _DEEPEST = 16
+_FOLDER = 0o40000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ def differences(
 ) -> Iterator[Difference]:
     """Yield what differs between two trees, by path.
 
-    What cannot be read is told, and what is below it left out.
+    A folder is one where it is new and has nothing in it. What cannot be read is told,
+    and what is below it left out.
     """
     todo: list[tuple[str, str | None, str | None]] = [("", old, new)]
     while todo:
@@ -44,6 +46,8 @@ def differences(
         before = _entries(repository, prefix, old_id, _ignore)
         if before is None or after is None:
             continue
+        if new_id and not after and prefix:
+            yield Difference(prefix.removesuffix("/"), None, 0, new_id, _FOLDER)
         folders: list[tuple[str, str | None, str | None]] = []
         for name in sorted({name for name, _ in before.items() ^ after.items()}):
             was, now = before.get(name), after.get(name)

@@ -49,6 +49,7 @@ from gitmail.store.pack import (
 
 T = TypeVar("T")
 
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 FILE_MODE = 0o100644
 _FOLDER_MODE = 0o40000
 _TREES_KEPT = 256
@@ -442,7 +443,8 @@ _COMMIT = re.compile(
     rb"(?:author (?P<author>[^<\n]*?) ?(?:<(?P<email>[^>\n]*)>[^\n]*)?\n)?"
     rb"(?:committer (?P<committer>[^\n]*>) (?P<time>\d{1,12}) [^\n]*\n)?"
 )
-_LATEST_S = 253_402_300_799  # the end of the year 9999, and of `datetime`
+LATEST_S = 253_402_300_799
+"""The end of the year 9999, and of `datetime`, in seconds since 1970."""
 
 
 def _parse_commit(commit_id: str, data: bytes) -> Commit | None:
@@ -457,7 +459,7 @@ def _parse_commit(commit_id: str, data: bytes) -> Commit | None:
         (found["author"] or b"").decode("utf-8", "replace"),
         (found["email"] or b"").decode("utf-8", "replace"),
         (found["committer"] or b"").decode("utf-8", "replace"),
-        min(int(found["time"] or 0), _LATEST_S),
+        min(int(found["time"] or 0), LATEST_S),
         data.partition(b"\n\n")[2].decode("utf-8", "replace"),
     )
 

@@ -1,6 +1,7 @@
 """`gitmail verify` and the hidden `guard`: what people and scripts read."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from gitmail.render import verifying
 from gitmail.store.refs import REF
 from tests.cli.conftest import CommandLine
 from tests.helpers import git
-from tests.mailfiles import Clone
+from tests.mailfiles import MOMENT, Clone
 from tests.processes import needs_git
 from tests.tampering import forge
 
@@ -58,6 +59,8 @@ def test_a_healthy_mailbox_is_told_in_one_line(
         "records": 3,
         "found": 0,
         "findings": [],
+        "remarked": 0,
+        "remarks": [],
     }
 
 
@@ -122,6 +125,30 @@ def test_a_long_list_is_cut_and_counted() -> None:
     assert told[1] == ("  path, commit 7c0f5e1d9a by lead: notes.txt: does not belong")
     assert told[-1] == "  and 110 more"
     assert len(told) == 22
+
+
+@needs_git
+def test_a_wrong_clock_is_told_apart_and_is_no_failure(
+    cli: CommandLine, send: Callable[..., str], tmp_path: Path
+) -> None:
+    """In a table of its own, as an object, and with exit code 0."""
+    send()
+    tip = cli.ok("status")["tip"]
+    clone = Clone(cli.folder / ".gitmail", tmp_path / "clone")
+    commit = forge(clone, {}, by="lead", moment=MOMENT - timedelta(days=9))
+    ran = cli("verify", f"{tip}..HEAD")
+
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.startswith("## Mailbox verified: nothing amiss, 1 remark\n\n")
+    assert "\n| rule | commit | author | path | what to know |\n" in ran.out
+    assert ran.out.splitlines()[-1].startswith(f"| clock | `{commit[:10]}` | `lead` |")
+    answer = cli.ok("verify")
+    assert (answer["ok"], answer["found"], answer["findings"]) == (True, 0, [])
+    assert answer["remarked"] == 1
+    assert (answer["remarks"][0]["rule"], answer["remarks"][0]["commit"]) == (
+        "clock",
+        commit,
+    )
 
 
 @needs_git

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from gitmail import Mailbox
+from gitmail.clock import system_clock
 from gitmail.errors import InvalidArgumentError
 from gitmail.mailbox.guarding import parse_updates
 from gitmail.records.message import blob_id
@@ -148,7 +150,11 @@ def test_mail_in_the_name_of_an_agent_is_refused_from_a_person(
     assert "sender, commit" in push(work).stderr
     git(work, "reset", "-q", "--soft", "HEAD~1")
     address = "builder@gitmail.invalid"
-    role = {"GIT_AUTHOR_NAME": "builder", "GIT_AUTHOR_EMAIL": address}
+    role = {
+        f"GIT_{role}_{field}": value
+        for role in ("AUTHOR", "COMMITTER")
+        for field, value in (("NAME", "builder"), ("EMAIL", address))
+    }
     dates = {"GIT_COMMITTER_DATE": "2026-11-30T14:38:00Z"}
     git(work, "add", "-A")
     subprocess.run(
@@ -162,6 +168,33 @@ def test_mail_in_the_name_of_an_agent_is_refused_from_a_person(
     with Mailbox.open(box) as mailbox:
         found = [item.id for item in mailbox.agent("reviewer").poll().items]
     assert blob_id(DATA) in found
+
+
+def test_a_clock_that_is_hours_off_is_accepted_and_one_of_next_week_is_not(
+    box: Path, work: Path
+) -> None:
+    """What is told and nothing more by `verify` stops no push, and what fails does."""
+    before = tip(box)
+    now = system_clock()
+    role = {"GIT_AUTHOR_NAME": "lead", "GIT_AUTHOR_EMAIL": "lead@gitmail.invalid"}
+    role |= {key.replace("AUTHOR", "COMMITTER"): who for key, who in role.items()}
+
+    def dated(days: float) -> dict[str, str]:
+        date = (now + timedelta(days=days)).isoformat()
+        return role | {"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+
+    commit(work, **dated(7))
+    assert "date, commit" in push(work).stderr
+    assert tip(box) == before
+    git(work, "reset", "-q", "--hard", before)
+    commit(work, **dated(-0.2))
+    made = commit(work, **dated(0.2))
+
+    assert push(work).returncode == 0
+    assert tip(box) == made
+    with Mailbox.open(box) as mailbox:
+        verified = mailbox.verify()
+    assert (verified.finding_count, verified.remark_count) == (0, 2)
 
 
 def test_other_branches_only_grow(box: Path, work: Path) -> None:
