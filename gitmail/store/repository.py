@@ -447,7 +447,8 @@ def _close(objects: DiskObjectStore) -> None:
         with suppress(BufferError):
             pack.close()
     for alternate in objects._alternates or ():  # noqa: SLF001 - as said
-        _close(alternate)
+        if isinstance(alternate, DiskObjectStore):
+            _close(alternate)
     objects.close()
 
 
