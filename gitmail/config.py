@@ -18,7 +18,7 @@ from gitmail.store.discovery import (
     Project,
     find_mailbox,
     find_project,
-    is_mailbox,
+    may_be_mailbox,
 )
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Settings:
     def _named(folder: Path) -> Path:
         """Return the mailbox that is meant by a folder that may be its project."""
         inner = folder / MAILBOX_FOLDER
-        is_inner = not is_mailbox(folder) and is_mailbox(inner)
+        is_inner = not may_be_mailbox(folder) and may_be_mailbox(inner)
         return inner if is_inner else folder
 
     def location(self) -> Callable[[], Location | None] | None:

@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from gitmail import Mailbox
-from gitmail.errors import ReadOnlyError
+from gitmail.errors import (
+    CorruptMailboxError,
+    FolderInUseError,
+    MailboxNotFoundError,
+    ReadOnlyError,
+)
 from gitmail.records.message import Location
 from gitmail.store.discovery import find_mailbox, find_project
 from tests.helpers import git, make_bare_bones_project, make_git_project
@@ -304,3 +309,70 @@ def test_a_place_is_branch_tree_and_commit(tmp_path: Path) -> None:
     assert place() == Location(worktree="project", commit=head)
     git(project, "checkout", "-q", "--orphan", "empty")
     assert place() == Location(branch="empty", worktree="project")
+
+
+@needs_git
+def test_a_mailbox_that_git_was_told_is_not_bare_works_all_the_same(
+    project: Path,
+) -> None:
+    """As by somebody's `git init` in it, which changes nothing else."""
+    box = init(project)
+    git(box, "init", "-q")
+    assert git(box, "config", "core.bare") == "false\n"
+    assert find_mailbox(project) == box
+    with Mailbox.open(box) as mailbox:
+        mailbox.register("builder")
+
+
+DAMAGES = [
+    ("config", None),
+    ("config", b""),
+    ("config", bytes(300)),
+    ("config", b"[core]\n\trepositoryformatversion = 0\n"),
+    ("HEAD", None),
+    ("HEAD", b""),
+    ("HEAD", bytes(23)),
+    ("objects", None),
+    ("gitmail", b""),
+]
+
+
+@pytest.mark.parametrize(("name", "left"), DAMAGES)
+def test_a_damaged_mailbox_is_found_and_called_damaged(
+    project: Path, name: str, left: bytes | None
+) -> None:
+    """To make one is no way out: it is there, and can be mended."""
+    box = init(project)
+    place = box / ".git" / name
+    if place.is_dir():
+        shutil.rmtree(place)
+    else:
+        place.unlink()
+    if left is not None:
+        place.write_bytes(left)
+
+    assert find_mailbox(project) == find_mailbox(box / "messages") == box
+    assert find_project(box) == find_project(project)
+    for act in (Mailbox.open, Mailbox.init):
+        with pytest.raises(CorruptMailboxError) as caught:
+            act(box)
+        assert "gitmail doctor --repair" in caught.value.hint
+        assert name in caught.value.details["what"]
+    with pytest.raises(FolderInUseError, match="part of a mailbox"):
+        Mailbox.init(box / "inner")
+
+
+@needs_git
+@pytest.mark.parametrize("content", [b"", bytes(300)])
+def test_a_damaged_repository_of_somebody_else_is_no_mailbox(
+    project: Path, content: bytes
+) -> None:
+    """Neither the project's own, nor a clone of a mailbox."""
+    box = init(project)
+    git(project, "clone", "-q", str(box), str(project / "clone"))
+    shutil.rmtree(box)
+    for folder in (project, project / "clone"):
+        (folder / ".git" / "config").write_bytes(content)
+        assert find_mailbox(folder) is None
+        with pytest.raises(MailboxNotFoundError):
+            Mailbox.open(folder)

@@ -258,12 +258,12 @@ def test_a_mailbox_of_a_newer_format_is_neither_read_nor_written(
 
 
 def test_a_folder_without_repository_is_no_mailbox(tmp_path: Path) -> None:
-    """Nor is one that lost its objects."""
+    """One that lost its objects is, but a damaged one."""
     with pytest.raises(MailboxNotFoundError):
         Store(tmp_path)
     box = make_mailbox(tmp_path / ".gitmail")
     shutil.rmtree(box / ".git" / "objects")
-    with pytest.raises(MailboxNotFoundError):
+    with pytest.raises(CorruptMailboxError, match="objects is missing"):
         Mailbox.open(box)
 
 

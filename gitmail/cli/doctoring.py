@@ -1,6 +1,5 @@
 """`doctor`: finding and mending what crashes leave behind."""
 
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,7 +31,7 @@ def add_parser(commands: Commands) -> None:
 
 def run_doctor(shell: Shell) -> int:
     """Examine the mailbox, which may be too damaged to be opened."""
-    # Both are imported only here, for no other command needs them.
+    # Imported only here, for no other command needs them.
     from gitmail.render import checkup  # noqa: PLC0415 - as said
     from gitmail.store.doctoring import examine  # noqa: PLC0415 - as said
 
@@ -44,16 +43,10 @@ def run_doctor(shell: Shell) -> int:
 
 
 def _place(settings: "Settings") -> Path:
-    """Return the mailbox's folder, also where it is too damaged to be one."""
-    from gitmail.store.discovery import MAILBOX_FOLDER  # noqa: PLC0415 - as above
-    from gitmail.store.doctoring import may_be_mailbox  # noqa: PLC0415 - as above
+    """Return the mailbox's folder, also where it is too damaged to be opened."""
+    from gitmail.store.discovery import may_be_mailbox  # noqa: PLC0415 - as above
 
-    folders = [settings.place_to_init(), settings.folder, *settings.folder.parents]
-    if settings.mailbox:
-        folders = [settings.mailbox, settings.mailbox / MAILBOX_FOLDER]
-    with suppress(MailboxNotFoundError):
-        folders.insert(0, settings.find())
-    for folder in folders:
-        if may_be_mailbox(folder):
-            return folder.resolve()
-    raise MailboxNotFoundError(str(settings.mailbox or settings.folder))
+    place = settings.find()
+    if not may_be_mailbox(place):
+        raise MailboxNotFoundError(str(place))
+    return place.resolve()

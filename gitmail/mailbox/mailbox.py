@@ -30,7 +30,7 @@ from gitmail.records.names import AgentName, parse_agent_name
 from gitmail.records.paths import ATTRIBUTES_PATH, CHARTER_PATH, README_PATH
 from gitmail.records.text import check_line, headline
 from gitmail.store.creation import create_repository
-from gitmail.store.discovery import is_mailbox
+from gitmail.store.discovery import check_mailbox
 from gitmail.store.keeper import Progress
 from gitmail.store.lost import kept
 from gitmail.store.refs import BRANCH, REF
@@ -120,6 +120,7 @@ class Mailbox:
 
         Raises:
             MailboxNotFoundError: There is no mailbox in that folder.
+            CorruptMailboxError: There is one, which must be mended first.
         """
         root = Path(path).resolve()
         try:
@@ -127,8 +128,7 @@ class Mailbox:
                 (root / ".git").stat()
         except OSError as error:
             raise DiskError(str(root), error.strerror or str(error)) from error
-        if not is_mailbox(root):
-            raise MailboxNotFoundError(str(root))
+        check_mailbox(root)
         store = Store(root, progress=progress, folds=folds)
         if store.branch.read() is None and not store.has_files():
             store.close()

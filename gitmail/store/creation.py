@@ -8,7 +8,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from gitmail.errors import FolderInUseError
-from gitmail.store.discovery import LOCAL, is_mailbox
+from gitmail.store.discovery import LOCAL, check_mailbox, may_be_mailbox
 from gitmail.store.disk import flush_folder, replace, translated, write_durably
 from gitmail.store.refs import BRANCH
 
@@ -63,17 +63,30 @@ def create_repository(root: Path) -> None:
 
     Raises:
         FolderInUseError: The folder holds something else, or is part of a mailbox.
+        CorruptMailboxError: It is a mailbox that must be mended first.
+    """
+    with translated(root):
+        root.mkdir(parents=True, exist_ok=True)
+        if any(map(may_be_mailbox, root.parents)):
+            raise FolderInUseError(str(root), "it is part of a mailbox")
+        if may_be_mailbox(root):
+            check_mailbox(root)
+        else:
+            # A killed `init` leaves a repository that is not one yet.
+            began = [".git"] if not (root / ".git" / "HEAD").exists() else []
+            if sorted(os.listdir(root)) not in ([], began):
+                raise FolderInUseError(str(root), "it holds files, and is no mailbox")
+    complete_repository(root)
+
+
+def complete_repository(root: Path) -> None:
+    """Make what is missing of a mailbox's repository.
+
+    Raises:
+        StorageError: It cannot be written.
     """
     git_dir = root / ".git"
     with translated(root):
-        root.mkdir(parents=True, exist_ok=True)
-        if any(map(is_mailbox, root.parents)):
-            raise FolderInUseError(str(root), "it is part of a mailbox")
-        if not is_mailbox(root):
-            # A killed `init` leaves a repository that is not one yet.
-            began = [".git"] if not (git_dir / "HEAD").exists() else []
-            if sorted(os.listdir(root)) not in ([], began):
-                raise FolderInUseError(str(root), "it holds files, and is no mailbox")
         for folder in (*_FOLDERS, LOCAL):
             (git_dir / folder).mkdir(parents=True, exist_ok=True)
         install_guard(git_dir)

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from gitmail.errors import CorruptMailboxError, MailboxNotFoundError
 from gitmail.records.message import Location
 from gitmail.records.text import headline
 from gitmail.store.disk import translated
@@ -16,9 +17,11 @@ from gitmail.store.refs import REF
 MAILBOX_FOLDER = ".gitmail"
 LOCAL = "gitmail"
 """Folder of a mailbox's repository for what must never be synced."""
+_WRITER_LOCK = "write.lock"
 _BARE_FOLDER = "gitmail"
 EXCLUDE_LINE = f"/{MAILBOX_FOLDER}/"
-_BARE = re.compile(r"^\s*bare\s*=\s*true\s*$", re.MULTILINE)
+_BARE = re.compile(r"^\s*bare\s*=\s*(\w+)\s*$", re.MULTILINE)
+_HEAD = re.compile(r"ref: .+|[0-9a-f]{40}")
 _WORKTREE = re.compile(r'^\s*worktree\s*=\s*"?(.+?)"?\s*$', re.MULTILINE)
 
 
@@ -82,27 +85,76 @@ def find_project(start: Path) -> Project | None:
 def find_mailbox(start: Path) -> Path | None:
     """Return the mailbox's folder that a folder belongs to, None if there is none."""
     for folder in (start, *start.parents):
-        if is_mailbox(folder):
+        if may_be_mailbox(folder):
             return folder
-        if is_mailbox(folder / MAILBOX_FOLDER):
+        if may_be_mailbox(folder / MAILBOX_FOLDER):
             return folder / MAILBOX_FOLDER
         project = _project_at(folder)
         if project:  # a project's mailbox is its own, never that of a folder above
-            return project.mailbox if is_mailbox(project.mailbox) else None
+            return project.mailbox if may_be_mailbox(project.mailbox) else None
     return None
 
 
-def is_mailbox(folder: Path) -> bool:
-    """Tell whether a folder is a mailbox, even if its local state was deleted.
+def may_be_mailbox(folder: Path) -> bool:
+    """Tell whether a folder is a mailbox, or was one before it was damaged."""
+    return _is_marked(folder) and not _was_begun(folder)
 
-    A mailbox is bare although it has files beside it; that tells it from a project that
-    happens to have such a branch, and from an ordinary clone.
+
+def check_mailbox(folder: Path) -> None:
+    """Refuse a folder that is no mailbox, or one that must be mended first.
+
+    Raises:
+        MailboxNotFoundError: It is none.
+        CorruptMailboxError: It is damaged.
+    """
+    if not may_be_mailbox(folder):
+        raise MailboxNotFoundError(str(folder))
+    damage = _damage(folder / ".git")
+    if damage:
+        raise CorruptMailboxError(damage, str(folder))
+
+
+def _is_marked(folder: Path) -> bool:
+    """Tell whether a folder bears the marks of a mailbox, which damage may reduce.
+
+    Only gitmail writes local state. Where that was deleted, a mailbox is bare although
+    it has files beside it; that tells it from a project that happens to have such a
+    branch, and from an ordinary clone.
     """
     git_dir = folder / ".git"
-    if not _BARE.search(_text(git_dir / "config")):
+    if os.path.lexists(git_dir / LOCAL / _WRITER_LOCK):
+        return True
+    bare = _BARE.search(_text(git_dir / "config"))
+    if bare is None or bare[1].lower() != "true":
         return False
     is_ours = _first_line(git_dir / "HEAD") == f"ref: {REF}"
-    return is_ours or os.path.isdir(git_dir / LOCAL)
+    return is_ours or os.path.lexists(git_dir / LOCAL)
+
+
+def _was_begun(folder: Path) -> bool:
+    """Tell whether a folder is what a killed `init` leaves, and never was a mailbox."""
+    git_dir = folder / ".git"
+    if os.path.lexists(git_dir / "HEAD"):
+        return False
+    with translated(folder):
+        if os.listdir(folder) != [".git"]:
+            return False
+    return not any(names for _, _, names in os.walk(git_dir / "objects"))
+
+
+def _damage(git_dir: Path) -> str | None:
+    """Return what keeps git or gitmail from using a mailbox at all."""
+    local = git_dir / LOCAL
+    # A person's `git init` says that it is not bare, which hinders nobody.
+    if not _BARE.search(_text(git_dir / "config")):
+        return "its settings, .git/config, are missing or not what they were"
+    if not _HEAD.fullmatch(_first_line(git_dir / "HEAD")):
+        return ".git/HEAD is missing or not what it was"
+    if not os.path.isdir(git_dir / "objects"):
+        return ".git/objects is missing"
+    if os.path.lexists(local) and not os.path.isdir(local):
+        return f".git/{LOCAL} is no folder"
+    return None
 
 
 # `os.path` says no to a folder that may not be looked into, where `Path` raises.
@@ -113,7 +165,7 @@ def _is_git_dir(folder: Path) -> bool:
 def _project_at(folder: Path) -> Project | None:
     """Return the project whose work tree or bare repository the folder itself is."""
     dot_git = folder / ".git"
-    if is_mailbox(folder):
+    if may_be_mailbox(folder):
         return None
     if _is_git_dir(dot_git):
         return _project(folder, dot_git)

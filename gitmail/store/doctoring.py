@@ -22,7 +22,6 @@ from gitmail.errors import (
     ReadOnlyError,
 )
 from gitmail.records.names import CommitId
-from gitmail.store.discovery import LOCAL, is_mailbox
 from gitmail.store.disk import remove_quietly, translated
 from gitmail.store.files import Files
 from gitmail.store.findings import Case, Checkup, Kind
@@ -44,17 +43,6 @@ _EDITS = {
 }
 _ROUNDS = 3
 _LOOKING_S = 1.0
-
-
-def may_be_mailbox(root: Path) -> bool:
-    """Tell whether a folder is a mailbox, or was one before it was damaged.
-
-    Only gitmail makes the folder of local state, so a clone is none.
-    """
-    git_dir = root / ".git"
-    if is_mailbox(root):
-        return True
-    return os.path.isdir(git_dir / "objects") and os.path.isdir(git_dir / LOCAL)
 
 
 def examine(

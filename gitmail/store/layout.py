@@ -18,7 +18,7 @@ from gitmail.errors import DiskError
 from gitmail.store.creation import (
     CONFIG,
     PARTS,
-    create_repository,
+    complete_repository,
     guard_python,
     install_guard,
 )
@@ -152,7 +152,7 @@ def _check_parts(case: Case) -> None:
 
 
 def _complete(case: Case, place: Path) -> str:
-    create_repository(case.root)
+    complete_repository(case.root)
     if not place.exists():
         raise DiskError(str(place), "it is still missing")
     return "made"

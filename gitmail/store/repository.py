@@ -14,7 +14,7 @@ import weakref
 import zlib
 from collections import OrderedDict
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -170,7 +170,7 @@ class Repository:
         if incoming:
             self._objects.alternates.append(DiskObjectStore(incoming))
         # Whoever forgets to close must not see dulwich complain at exit.
-        self.close = weakref.finalize(self, self._objects.close)
+        self.close = weakref.finalize(self, _close, self._objects)
         self._trees: Kept[Tree] = Kept(_TREES_KEPT)
         self._commits: Kept[Commit] = Kept(_COMMITS_KEPT)
 
@@ -435,6 +435,22 @@ class Repository:
     @property
     def _where(self) -> str:
         return str(self._git_dir.parent)
+
+
+def _close(objects: DiskObjectStore) -> None:
+    """Close what is open, also where an error on its way to the caller holds a pack.
+
+    Dulwich lets go of such a pack's mapping, raises `BufferError` and leaves the rest
+    open. The mapping goes with the error.
+    """
+    packs = objects._pack_cache  # noqa: SLF001 - `packs` would look for new ones
+    for pack in packs.values():
+        with suppress(BufferError):
+            pack.close()
+    for alternate in objects._alternates or ():  # noqa: SLF001 - as said
+        if isinstance(alternate, DiskObjectStore):
+            _close(alternate)
+    objects.close()
 
 
 # Lenient behind the parents: a person's odd clock must not stop everybody's mail.

@@ -113,6 +113,10 @@ def test_a_mailbox_that_cannot_be_opened_is_found_from_wherever_it_would_be(
     """From the project, from itself, and by --mailbox."""
     damage(box)
     gitmail.folder /= below
+    for command in ("status", "agents", "init"):
+        error = gitmail("--json", command).error
+        assert (error["code"], error["path"]) == ("corrupt_mailbox", str(box))
+        assert "gitmail doctor --repair" in error["hint"]
     assert gitmail("--json", "doctor").json["mailbox"] == str(box)
     ran = gitmail("--mailbox", str(box.parent), "--json", "doctor", "--repair")
 
@@ -146,3 +150,28 @@ def test_an_error_of_a_damaged_mailbox_points_to_the_doctor(
     damages.loose(box, tip).unlink()
 
     assert "gitmail doctor --repair" in gitmail("--json", "status").error["hint"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("status",),
+        ("log",),
+        ("agents",),
+        ("--as", "reviewer", "poll"),
+        ("--as", "builder", "send", "--to", "reviewer", "Four."),
+        ("bundle", "create", "bundle"),
+    ],
+)
+@pytest.mark.parametrize("at", [0, 3, 9])
+def test_an_error_of_a_damaged_pack_is_told_as_such(
+    gitmail: CommandLine, box: Path, command: tuple[str, ...], at: int
+) -> None:
+    """What reads of it is still open then, and must not get in the way."""
+    git(box, "repack", "-q", "-a", "-d")
+    pack = next((box / ".git" / "objects" / "pack").glob("*.pack"))
+    damages.overwrite(pack, 12 + at, b"\xff\xff\xff\xff")  # the first is the tip
+    error = gitmail("--json", *command).error
+
+    assert error["code"] == "corrupt_mailbox"
+    assert "gitmail doctor --repair" in error["hint"]
