@@ -1,5 +1,6 @@
 """Sync: fetch, merge, push, with an installed git and without (CAPABILITIES V3)."""
 
+import re
 import shutil
 import threading
 from collections.abc import Callable
@@ -468,6 +469,53 @@ def test_a_branch_that_is_no_mailbox_is_refused(
     assert error.details["branch"] == "code"
     assert git(mailbox.path, "for-each-ref", "refs/remotes") == ""
     assert not (folder / "new").exists()
+
+
+CHARTERS = {
+    "removed": lambda _: None,
+    "unreadable": lambda _: b"Text.",
+    "of another": lambda charter: re.sub(rb"\nid: .{8}", b"\nid: 00000000", charter),
+}
+
+
+@both
+@pytest.mark.parametrize(
+    "step",
+    [
+        Step.MERGED,
+        pytest.param(
+            Step.FAST_FORWARD,
+            marks=pytest.mark.xfail(
+                strict=True, reason="a fast-forward does not go by the rules yet"
+            ),
+        ),
+    ],
+)
+@pytest.mark.parametrize("damage", CHARTERS)
+def test_a_damaged_charter_in_a_remote_stops_nobodys_mail(
+    mailbox: Mailbox,
+    folder: Path,
+    clock: SettableClock,
+    how: str,
+    step: Step,
+    damage: str,
+) -> None:
+    """Where the history is this mailbox's, its charter stays, and that is told."""
+    remote = shared(mailbox, folder / "remote.git", how)
+    charter = (mailbox.path / "mailbox.md").read_bytes()
+    path, data = message_file("builder", ["reviewer"], "Fine.")
+    other = Clone(remote, folder / "work")
+    changes = {"mailbox.md": CHARTERS[damage](charter), path: data}
+    other.bring(other.commit("origin/gitmail", changes))
+    if step is Step.MERGED:
+        mailbox.agent("builder").send(to="reviewer", body="Ours.")
+    done = mailbox.sync(git=by(how))
+
+    assert "mailbox.md" in [place for place, _ in done.notes]
+    assert "Fine." in bodies_of(mailbox.agent("reviewer"))
+    assert (mailbox.path / "mailbox.md").read_bytes() == charter
+    with cloned(folder / "clone", remote, how, clock) as clone:
+        assert_same(mailbox, clone)
 
 
 @both

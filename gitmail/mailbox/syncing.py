@@ -21,11 +21,11 @@ from gitmail.errors import (
 )
 from gitmail.mailbox.audit import GITMAIL
 from gitmail.mailbox.exchange_values import Exchange, Relation, Synced
-from gitmail.records.charter import Charter, parse_charter
+from gitmail.records.charter import parse_charter
 from gitmail.records.names import CommitId
 from gitmail.records.paths import CHARTER_PATH
 from gitmail.store.fetched import check_complete
-from gitmail.store.history import ahead_and_behind, is_ancestor
+from gitmail.store.history import ahead_and_behind, bases_below, is_ancestor
 from gitmail.store.remote import NAME, Remote, RemoteBook
 from gitmail.store.repository import Repository
 from gitmail.store.store import Step, Store
@@ -132,16 +132,16 @@ class Sync:
         """Refuse what is not this mailbox, or not all of it."""
 
         def check(view: View) -> None:
-            charter = check_fetched(
-                view.repository,
-                theirs,
-                self._remote,
-                view,
-                deeply=not self._transport.is_proving,
-            )
-            if charter.id != view.charter.id:
-                shown = self._remote.shown_url
-                raise OtherMailboxError(shown, view.charter.id, charter.id)
+            deeply = not self._transport.is_proving
+            try:
+                check_fetched(
+                    view.repository, theirs, self._remote, view, deeply=deeply
+                )
+            except (NotAMailboxError, OtherMailboxError):
+                # What stands on our history is this mailbox, whatever was done to its
+                # charter; it keeps ours.
+                if not _bases(view, theirs):
+                    raise
 
         try:
             self._store.read(check)
@@ -186,8 +186,8 @@ def check_fetched(
     view: View | None,
     *,
     deeply: bool,
-) -> Charter:
-    """Check that all of a commit that was fetched is there, and return its charter.
+) -> None:
+    """Check that all of a commit that was fetched is there, and is of this mailbox.
 
     Args:
         view: The mailbox here, None where there is none yet.
@@ -197,6 +197,7 @@ def check_fetched(
     Raises:
         CorruptMailboxError: Something is missing or damaged.
         NotAMailboxError: It has no charter that can be read.
+        OtherMailboxError: Its charter is another one.
         UnsupportedFormatError: The mailbox was written by a newer gitmail.
     """
     shown = remote.shown_url
@@ -208,11 +209,13 @@ def check_fetched(
         blob = repository.lookup(tree, CHARTER_PATH)
         if blob is None:
             raise NotAMailboxError(shown, remote.branch)
-        return parse_charter(repository.blob(blob), shown)
+        charter = parse_charter(repository.blob(blob), shown)
     except InvalidFileError as error:
         raise NotAMailboxError(shown, remote.branch) from error
     except CorruptMailboxError as error:  # not the mailbox here
         raise CorruptMailboxError(str(error.details["what"]), shown) from error
+    if view and charter.id != view.charter.id:
+        raise OtherMailboxError(shown, view.charter.id, charter.id)
 
 
 def refuse_shallow(git_dir: Path) -> None:
@@ -246,6 +249,12 @@ def exchange(view: View, book: RemoteBook) -> Exchange | None:
         behind_count=behind,
         at=seen.at,
     )
+
+
+def _bases(view: View, theirs: CommitId) -> list[CommitId]:
+    """Return the best of the commits that a history has in common with ours."""
+    knows = view.index.knows_commit
+    return bases_below(view.repository, view.tip, theirs, knows)
 
 
 def _counts(store: Store, theirs: CommitId | None) -> tuple[int, int]:
