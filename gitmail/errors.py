@@ -544,10 +544,13 @@ class UnrelatedHistoriesError(ConflictError):
 
     code = "unrelated_histories"
 
-    def __init__(self, ours: str, theirs: str) -> None:
+    def __init__(self, ours: str, theirs: str, commands: str = "") -> None:
+        """Take the commands that bring both together, where there are some."""
+        way = f"; to keep what both have: {commands}" if commands else ""
         super().__init__(
             f"{theirs[:12]} and this mailbox's {ours[:12]} have no commit in common",
-            "It is another mailbox, or its history was rewritten; ask who did that",
+            "It is another mailbox, or its history was rewritten; ask who did that"
+            f"{way}",
             ours=ours,
             theirs=theirs,
         )
@@ -558,16 +561,20 @@ class RemoteRewrittenError(ConflictError):
 
     code = "remote_rewritten"
 
-    def __init__(self, url: str, ref: str, seen: str, now: str) -> None:
+    def __init__(
+        self, url: str, seen: str, now: str, reason: str, commands: str
+    ) -> None:
+        """Take who made what is there now, and the commands that keep all."""
         super().__init__(
             f"{url} had commit {seen[:12]}, and {now[:12]}, which it has now, does not"
-            " stand on it; nothing was taken from there",
-            "Somebody rebased, squashed or forced that branch: ask who, and bring it"
-            f" back from the mailbox's folder with: git push --force URL {seen}:{ref}",
+            f" stand on it, so nothing was taken from there: {reason}",
+            "Somebody rebased, squashed or forced that branch: ask who; do not force it"
+            " back, for that would lose what others sent since, but keep both:"
+            f" {commands}",
             url=url,
-            ref=ref,
             seen=seen,
             now=now,
+            reason=reason,
         )
 
 

@@ -66,7 +66,7 @@ EXAMPLES = [
     errors.QuarantinedError("memory/facts/a/b.md", "line 2: scope is missing"),
     errors.NotAMailboxError("/somewhere/x.git", "code"),
     errors.ShallowError("/somewhere"),
-    errors.RemoteRewrittenError("/x.git", "refs/heads/gitmail", "0" * 40, "1" * 40),
+    errors.RemoteRewrittenError("/x.git", "0" * 40, "1" * 40, "by A", "gitmail sync"),
     errors.PushRefusedError("/somewhere/x.git", "(pre-receive hook declined)"),
     errors.NameInUseError("builder"),
     errors.NotParticipantError("0" * 40),

@@ -15,17 +15,22 @@ from gitmail.errors import (
     NotAMailboxError,
     OtherMailboxError,
     RemoteMovedError,
-    RemoteRewrittenError,
     ShallowError,
     StorageError,
+    UnrelatedHistoriesError,
 )
 from gitmail.mailbox.audit import GITMAIL
 from gitmail.mailbox.exchange_values import Exchange, Relation, Synced
+from gitmail.mailbox.rewritten import (
+    commands_to_keep_both,
+    common_commits,
+    refuse_rewritten,
+)
 from gitmail.records.charter import parse_charter
 from gitmail.records.names import CommitId
 from gitmail.records.paths import CHARTER_PATH
 from gitmail.store.fetched import check_complete
-from gitmail.store.history import ahead_and_behind, bases_below, is_ancestor
+from gitmail.store.history import ahead_and_behind
 from gitmail.store.remote import NAME, Remote, RemoteBook
 from gitmail.store.repository import Repository
 from gitmail.store.store import Step, Store
@@ -112,6 +117,7 @@ class Sync:
         if there is None:
             return None
         if self._store.read(lambda view: view.index.knows_commit(there)):
+            self._book.note_there(there)
             self._refuse_rewritten(there)
             return there
         theirs = self._transport.fetch()
@@ -123,7 +129,14 @@ class Sync:
         self._fetched += _counts(self._store, theirs)[1]
         # Where it comes from is nobody's business who reads the history.
         what = f"{self._fetched} commits from {NAME}"
-        done = self._store.integrate(theirs, GITMAIL, self._now(), what)
+        try:
+            done = self._store.integrate(theirs, GITMAIL, self._now(), what)
+        except UnrelatedHistoriesError as error:
+            ours = str(error.details["ours"])
+            commands = commands_to_keep_both(
+                self._store.root, self._remote, is_related=False
+            )
+            raise UnrelatedHistoriesError(ours, theirs, commands) from error
         self._step = max(self._step, done.step, key=list(Step).index)
         self._notes += [(note.path, note.text) for note in done.notes]
         return theirs
@@ -140,7 +153,7 @@ class Sync:
             except (NotAMailboxError, OtherMailboxError):
                 # What stands on our history is this mailbox, whatever was done to its
                 # charter; it keeps ours.
-                if not _bases(view, theirs):
+                if not common_commits(view, theirs):
                     raise
 
         try:
@@ -161,14 +174,8 @@ class Sync:
         if was is None or was == theirs:
             return
 
-        def is_rewritten(view: View) -> bool:
-            # A commit that is not even here was never exchanged with this mailbox.
-            repository = view.repository
-            return repository.has(was) and not is_ancestor(repository, was, theirs)
-
-        if self._store.read(is_rewritten):
-            remote = self._remote
-            raise RemoteRewrittenError(remote.shown_url, remote.ref, was, theirs)
+        root, remote = self._store.root, self._remote
+        self._store.read(lambda v: refuse_rewritten(v, root, remote, was, theirs))
 
     def _note(self, theirs: CommitId, *, is_pushed: bool) -> None:
         try:
@@ -249,12 +256,6 @@ def exchange(view: View, book: RemoteBook) -> Exchange | None:
         behind_count=behind,
         at=seen.at,
     )
-
-
-def _bases(view: View, theirs: CommitId) -> list[CommitId]:
-    """Return the best of the commits that a history has in common with ours."""
-    knows = view.index.knows_commit
-    return bases_below(view.repository, view.tip, theirs, knows)
 
 
 def _counts(store: Store, theirs: CommitId | None) -> tuple[int, int]:

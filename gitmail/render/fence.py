@@ -24,6 +24,7 @@ _FENCED_OF_ERRORS = {
     "push_refused": ("reason",),
     "quarantined": ("path", "reason"),
     "remote_failed": ("reason",),
+    "remote_rewritten": ("reason",),
     "stale_revision": ("in_force",),
     "too_many_matches": ("sample",),
 }

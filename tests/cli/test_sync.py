@@ -170,9 +170,8 @@ def test_a_refused_push_fails_and_says_why(
 def test_a_rewritten_remote_is_explained(
     cli: CommandLine, remote: Path, other: Path, tmp_path: Path
 ) -> None:
-    """With the command that brings back what it had."""
+    """With the commands that keep what both have."""
     assert other.exists()
-    was = cli.ok("status")["tip"]
 
     def amend(work: Path) -> None:
         git(work, "commit", "-q", "--amend", "-m", "Rewritten")
@@ -183,7 +182,8 @@ def test_a_rewritten_remote_is_explained(
 
     assert ran.code == 1
     assert "nothing was taken from there" in ran.err
-    assert f"git push --force URL {was}:refs/heads/gitmail" in ran.err
+    assert "was committed by A Person <person@example.org> at " in ran.err
+    assert f"gitmail remote remove && gitmail remote add {remote}" in ran.err
     assert "diverged" in cli.ok("status")["remote"]["relation"]
 
 
