@@ -529,10 +529,21 @@ class OtherMailboxError(ConflictError):
 
     code = "other_mailbox"
 
-    def __init__(self, source: str, ours: str, theirs: str) -> None:
+    def __init__(
+        self, source: str, ours: str, theirs: str, here: tuple[str, str] | None = None
+    ) -> None:
+        """Take the folder of ours and the command that joins theirs, for a remote."""
+        hint = "Join that mailbox where there is none yet: gitmail init --from SOURCE"
+        if here:
+            folder, command = here
+            hint = (
+                f"To join that one, move {folder} elsewhere, then: {command}; mail that"
+                " is only in what was moved has to be sent again. To keep this one,"
+                " name another branch: gitmail remote add URL --branch B"
+            )
         super().__init__(
             f"{source} is of the mailbox {theirs}, and this is {ours}",
-            "Join that mailbox where there is none yet: gitmail init --from SOURCE",
+            hint,
             source=source,
             ours=ours,
             theirs=theirs,
@@ -583,11 +594,13 @@ class NotAMailboxError(ConflictError):
 
     code = "not_a_mailbox"
 
-    def __init__(self, url: str, branch: str) -> None:
+    def __init__(self, url: str, branch: str, *, is_new: bool = False) -> None:
+        """Take whether a mailbox was to be made from it."""
+        verb = "init --from" if is_new else "remote add"
         super().__init__(
             f"{url} has no mailbox on its branch {branch}: no mailbox.md that can be"
             " read is there",
-            "Name the branch of the mailbox: gitmail remote add URL --branch B",
+            f"Name the branch of the mailbox: gitmail {verb} URL --branch B",
             url=url,
             branch=branch,
         )
@@ -757,7 +770,7 @@ class RemoteFailedError(StorageError):
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(
             f"{url} cannot be reached: {reason}",
-            "Check the address and the network, and sync again",
+            "Check the address and the network, and try again",
             url=url,
             reason=reason,
         )

@@ -43,6 +43,7 @@ from tests.servers import (
     http_backend,
     silent_server,
     ssh_server,
+    web_page,
 )
 
 pytestmark = needs_git
@@ -301,6 +302,22 @@ def test_a_url_that_is_refused_is_shown_without_its_secret(
     for each in (url.replace("\n", "\x01"), url.replace("https", "ftp")):
         error = refused(mailbox, mailbox.set_remote, each)
         assert "w0rd" not in f"{error} {error.details}"
+
+
+@both
+@pytest.mark.parametrize("page", ["<p>Log in, please.</p>\n", "<a\thref=x>\n<b\t>\n"])
+def test_a_web_page_is_no_empty_remote(
+    mailbox: Mailbox, folder: Path, how: str, page: str
+) -> None:
+    """Nothing is made from it, as if it were one, and nothing is sent there."""
+    with web_page(page.encode()) as url:
+        mailbox.set_remote(url)
+        error = refused(mailbox, mailbox.sync, git=by(how))
+        with pytest.raises(RemoteFailedError):
+            Mailbox.clone(folder / "new", url, git=by(how))
+
+    assert isinstance(error, RemoteFailedError)
+    assert not (folder / "new").exists()
 
 
 @both

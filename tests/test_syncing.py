@@ -504,11 +504,16 @@ def test_a_rewritten_history_that_nothing_is_known_of_has_nothing_in_common(
     assert mailbox.status().exchange.relation is Relation.SAME
 
 
+@posix_only
 @both
 def test_another_mailbox_is_refused_with_both_ids(
-    mailbox: Mailbox, folder: Path, clock: SettableClock, how: str
+    mailbox: Mailbox,
+    folder: Path,
+    clock: SettableClock,
+    how: str,
+    shell: Callable[[str], None],
 ) -> None:
-    """And what was fetched of it is forgotten."""
+    """What was fetched of it is forgotten, and the hint says how to join it."""
     with Mailbox.init(folder / "other", clock=clock) as other:
         remote = shared(other, folder / "remote.git", how)
         ids = other.status().id, mailbox.status().id
@@ -520,6 +525,12 @@ def test_another_mailbox_is_refused_with_both_ids(
     assert (error.details["theirs"], error.details["ours"]) == ids
     assert git(mailbox.path, "for-each-ref", "refs/remotes") == ""
     assert git(remote, "rev-parse", "gitmail") == there
+    mailbox.close()
+    assert f"move {mailbox.path} elsewhere" in error.hint
+    mailbox.path.rename(folder / "younger")
+    shell(error.hint.partition("then: ")[2].partition(";")[0])
+    with Mailbox.open(mailbox.path) as joined:
+        assert joined.status().id == ids[0]
 
 
 @both

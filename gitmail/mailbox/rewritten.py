@@ -52,15 +52,14 @@ def commands_to_keep_both(root: Path, remote: Remote, *, is_related: bool) -> st
             what was seen of the remote, for the next sync merges them; otherwise git
             has to be told that they belong together.
     """
-    url = shlex.quote(remote.url) if remote.shown_url == remote.url else "URL"
     if is_related:
-        more = f" --branch {remote.branch}" if remote.branch != BRANCH else ""
-        add = f"gitmail remote add {url}{more}"
+        add = f"gitmail remote add {remote.words}"
         return f"gitmail remote remove && {add} && gitmail sync"
+    url, branch = remote.url_word, remote.branch
     return (
         f"git clone -b {BRANCH} {shlex.quote(str(root))} both"
         " && (cd both && gitmail merge-driver --install"
         " && git pull --no-rebase --ff --no-edit --allow-unrelated-histories"
-        f" {url} {remote.branch} && git push {url} HEAD:{remote.branch})"
+        f" {url} {branch} && git push {url} HEAD:{branch})"
         " && gitmail sync"
     )

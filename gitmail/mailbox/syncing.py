@@ -26,7 +26,7 @@ from gitmail.mailbox.rewritten import (
     common_commits,
     refuse_rewritten,
 )
-from gitmail.records.charter import parse_charter
+from gitmail.records.charter import Charter, parse_charter
 from gitmail.records.names import CommitId
 from gitmail.records.paths import CHARTER_PATH
 from gitmail.store.fetched import check_complete
@@ -147,9 +147,10 @@ class Sync:
         def check(view: View) -> None:
             deeply = not self._transport.is_proving
             try:
-                check_fetched(
+                found = check_fetched(
                     view.repository, theirs, self._remote, view, deeply=deeply
                 )
+                self._refuse_other(view.charter, found)
             except (NotAMailboxError, OtherMailboxError):
                 # What stands on our history is this mailbox, whatever was done to its
                 # charter; it keeps ours.
@@ -162,6 +163,13 @@ class Sync:
             self._transport.keep(None)
             raise
         self._transport.keep(theirs)
+
+    def _refuse_other(self, ours: Charter, theirs: Charter) -> None:
+        if theirs.id != ours.id:
+            join = f"gitmail init --from {self._remote.words}"
+            here = str(self._store.root), join
+            where = self._remote.shown_url
+            raise OtherMailboxError(where, ours.id, theirs.id, here)
 
     def _refuse_rewritten(self, theirs: CommitId) -> None:
         """Refuse a remote that no longer has what it had.
@@ -193,8 +201,8 @@ def check_fetched(
     view: View | None,
     *,
     deeply: bool,
-) -> None:
-    """Check that all of a commit that was fetched is there, and is of this mailbox.
+) -> Charter:
+    """Check that all of a commit that was fetched is there, and return its charter.
 
     Args:
         view: The mailbox here, None where there is none yet.
@@ -204,7 +212,6 @@ def check_fetched(
     Raises:
         CorruptMailboxError: Something is missing or damaged.
         NotAMailboxError: It has no charter that can be read.
-        OtherMailboxError: Its charter is another one.
         UnsupportedFormatError: The mailbox was written by a newer gitmail.
     """
     shown = remote.shown_url
@@ -215,14 +222,12 @@ def check_fetched(
         tree = repository.commit(theirs).tree
         blob = repository.lookup(tree, CHARTER_PATH)
         if blob is None:
-            raise NotAMailboxError(shown, remote.branch)
-        charter = parse_charter(repository.blob(blob), shown)
+            raise NotAMailboxError(shown, remote.branch, is_new=view is None)
+        return parse_charter(repository.blob(blob), shown)
     except InvalidFileError as error:
-        raise NotAMailboxError(shown, remote.branch) from error
+        raise NotAMailboxError(shown, remote.branch, is_new=view is None) from error
     except CorruptMailboxError as error:  # not the mailbox here
         raise CorruptMailboxError(str(error.details["what"]), shown) from error
-    if view and charter.id != view.charter.id:
-        raise OtherMailboxError(shown, view.charter.id, charter.id)
 
 
 def refuse_shallow(git_dir: Path) -> None:

@@ -24,7 +24,7 @@ from gitmail.errors import (
     RemoteMovedError,
 )
 from gitmail.records.names import CommitId, is_hex
-from gitmail.store.remote import Remote, hide_secrets
+from gitmail.store.remote import HEADS, Remote, hide_secrets
 
 TIMEOUT_S = 1800.0
 """How long a remote may take; what it sends may be a whole mailbox."""
@@ -82,6 +82,9 @@ class Transport(Protocol):
     def tip(self) -> CommitId | None:
         """Return the commit of the branch there, None where there is no branch."""
 
+    def branches(self) -> list[str]:
+        """Return the names of all branches there, sorted."""
+
     def fetch(self) -> CommitId | None:
         """Bring the branch's commits here, durably, and return its commit."""
 
@@ -116,10 +119,17 @@ class _GitTransport:
         self._git = git
 
     def tip(self) -> CommitId | None:
-        said = self._run("ls-remote", "--", self._remote.url, self._remote.ref)
-        lines = (line.split("\t") for line in said.splitlines())
-        found = [line[0] for line in lines if line[1:] == [self._remote.ref]]
-        return CommitId(found[0]) if found and is_hex(found[0]) else None
+        found = self._refs(self._remote.ref).get(self._remote.ref, "")
+        return CommitId(found) if is_hex(found) else None
+
+    def branches(self) -> list[str]:
+        return sorted(ref.removeprefix(HEADS) for ref in self._refs(f"{HEADS}*"))
+
+    def _refs(self, wanted: str) -> dict[str, str]:
+        """Return the refs there that fit, each with its commit."""
+        said = self._run("ls-remote", "--", self._remote.url, wanted)
+        pairs = (line.split("\t", 1) for line in said.splitlines())
+        return {pair[1]: pair[0] for pair in pairs if pair[1:]}
 
     def fetch(self) -> CommitId | None:
         tracking = self._remote.tracking

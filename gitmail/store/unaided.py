@@ -29,7 +29,7 @@ from gitmail.errors import (
 from gitmail.records.names import CommitId, is_hex
 from gitmail.store import transport
 from gitmail.store.disk import flush_folder, translated, translation
-from gitmail.store.remote import Remote
+from gitmail.store.remote import HEADS, Remote
 from gitmail.store.unaided_http import Connections, credentials
 
 if TYPE_CHECKING:
@@ -57,14 +57,17 @@ class UnaidedTransport:
 
     def tip(self) -> CommitId | None:
         """Return the commit of the branch there, None where there is no branch."""
+        return _commit(self._bounded(lambda: self._refs(self._ref)).get(self._ref))
 
-        def ask() -> CommitId | None:
-            with self._client() as (client, path):
-                found = client.get_refs(path, ref_prefix=[self._ref])
-            refs: dict[Any, Any] = dict(found.refs)
-            return _commit(refs.get(self._ref))
-
-        return self._bounded(ask)
+    def branches(self) -> list[str]:
+        """Return the names of all branches there, sorted."""
+        heads = HEADS.encode()
+        names = self._bounded(lambda: self._refs(heads))
+        return sorted(
+            name.removeprefix(heads).decode("utf-8", "backslashreplace")
+            for name in names
+            if name.startswith(heads)
+        )
 
     def fetch(self) -> CommitId | None:
         """Bring the branch's commits here, durably, and return its commit."""
@@ -102,10 +105,28 @@ class UnaidedTransport:
         else:
             self._bounded(lambda: self._push_to(folder, commit, over))
 
+    def _refs(self, prefix: bytes) -> dict[Any, Any]:
+        """Return the refs there, at least those with a prefix."""
+        with self._client() as (client, path):
+            refs = dict(client.get_refs(path, ref_prefix=[prefix]).refs)
+            self._refuse_pages(client, refs)
+        return refs
+
+    def _refuse_pages(self, client: Any, refs: dict[Any, Any]) -> None:
+        """Refuse what any web server may answer, where dulwich sees refs in it.
+
+        It takes that for one of the old servers that know nothing of git.
+        """
+        has_any = any(map(_commit, refs.values()))
+        if getattr(client, "dumb", False) and not has_any:
+            what = "what answers there is no git repository"
+            raise RemoteFailedError(self._remote.shown_url, what)
+
     def _fetch(self) -> CommitId | None:
         wanted: list[Any] = []
 
         def want(refs: dict[Any, Any], _depth: int | None = None) -> list[Any]:
+            self._refuse_pages(client, refs)
             # What is returned in the end may be newer than what was fetched.
             wanted[:] = [refs[self._ref]] if self._ref in refs else []
             return [*wanted]
