@@ -21,10 +21,11 @@ GitmailError                  never raised itself
 |  '- PushRefusedError
 |- BusyError                  try again, nothing was changed                 exit 4
 |  |- LockTimeoutError        |- RefLockedError        |- StaleWriteError
-|  '- RemoteMovedError
+|  |- RemoteMovedError        '- RemoteLockedError
 '- StorageError               repair, make room or upgrade                   exit 1
    |- ReadOnlyError           |- DiskFullError         |- DiskError
-   |- CorruptMailboxError     |- RemoteFailedError     '- UnsupportedFormatError
+   |- CorruptMailboxError     |- RemoteFailedError     |- RemoteDeniedError
+   |- RemoteFullError         '- UnsupportedFormatError
 
 Each class has a stable `code`, the exit code of the command line, and builds its own
 message and hint from data, which stays available as `details`. This module imports
@@ -714,6 +715,21 @@ class RemoteMovedError(BusyError):
         )
 
 
+class RemoteLockedError(BusyError):
+    """Another git program holds the branch's lock there; what is here is safe."""
+
+    code = "remote_locked"
+
+    def __init__(self, url: str, reason: str) -> None:
+        """Take the path of the lock there."""
+        super().__init__(
+            f"Another git program holds a lock of {url}: {reason}",
+            "Sync again; if no git program is running there, delete that file there",
+            url=url,
+            reason=reason,
+        )
+
+
 class StaleWriteError(BusyError):
     """Another writer moved the branch at every attempt; nothing was changed."""
 
@@ -771,6 +787,36 @@ class RemoteFailedError(StorageError):
         super().__init__(
             f"{url} cannot be reached: {reason}",
             "Check the address and the network, and try again",
+            url=url,
+            reason=reason,
+        )
+
+
+class RemoteDeniedError(StorageError):
+    """The remote wants credentials, or others; this mailbox is as it was."""
+
+    code = "remote_denied"
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(
+            f"{url} does not let you in: {reason}",
+            "Nobody is asked for a password here. Over http(s) give it to git's"
+            " credential helper: git credential approve, or without git in"
+            " ~/.git-credentials; over ssh give the key to the agent: ssh-add",
+            url=url,
+            reason=reason,
+        )
+
+
+class RemoteFullError(StorageError):
+    """The remote's disk has no room left; this mailbox is as it was."""
+
+    code = "remote_full"
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(
+            f"No room is left on the disk of {url}: {reason}",
+            "Make room there, and sync again; what was sent here is safe",
             url=url,
             reason=reason,
         )

@@ -7,10 +7,10 @@ from pathlib import Path
 from gitmail.errors import RemoteRewrittenError
 from gitmail.records.names import CommitId
 from gitmail.records.times import format_time
+from gitmail.store.complaints import reason_of
 from gitmail.store.history import bases_below, is_ancestor
 from gitmail.store.refs import BRANCH
 from gitmail.store.remote import Remote
-from gitmail.store.transport import reason_of
 from gitmail.store.view import View
 
 

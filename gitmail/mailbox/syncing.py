@@ -14,6 +14,7 @@ from gitmail.errors import (
     InvalidFileError,
     NotAMailboxError,
     OtherMailboxError,
+    RemoteLockedError,
     RemoteMovedError,
     ShallowError,
     StorageError,
@@ -81,13 +82,14 @@ class Sync:
             CorruptMailboxError: What it has is not complete; nothing was taken.
             ShallowError: A part of the history is missing here.
             PushRefusedError: It does not accept what is pushed; here all is well.
-            RemoteMovedError: Others were quicker each time; here all is well.
+            RemoteMovedError, RemoteLockedError: Others were quicker each time, or left
+                a lock; here all is well.
         """
         refuse_shallow(self._store.git_dir)
         for rounds in range(1, ROUNDS):
             try:
                 return self._round(rounds)
-            except RemoteMovedError:
+            except (RemoteMovedError, RemoteLockedError):
                 time.sleep(_PAUSE_S * 2**rounds * _CHANCE.random())
         return self._round(ROUNDS)
 
