@@ -21,10 +21,11 @@ GitmailError                  never raised itself
 |  |- PushRefusedError        '- BranchCheckedOutError
 |- BusyError                  try again, nothing was changed                 exit 4
 |  |- LockTimeoutError        |- RefLockedError        |- StaleWriteError
-|  '- RemoteMovedError
+|  |- RemoteMovedError        '- RemoteLockedError
 '- StorageError               repair, make room or upgrade                   exit 1
    |- ReadOnlyError           |- DiskFullError         |- DiskError
-   |- CorruptMailboxError     |- RemoteFailedError     '- UnsupportedFormatError
+   |- CorruptMailboxError     |- RemoteFailedError     |- RemoteDeniedError
+   |- RemoteFullError         '- UnsupportedFormatError
 
 Each class has a stable `code`, the exit code of the command line, and builds its own
 message and hint from data, which stays available as `details`. This module imports
@@ -529,10 +530,21 @@ class OtherMailboxError(ConflictError):
 
     code = "other_mailbox"
 
-    def __init__(self, source: str, ours: str, theirs: str) -> None:
+    def __init__(
+        self, source: str, ours: str, theirs: str, here: tuple[str, str] | None = None
+    ) -> None:
+        """Take the folder of ours and the command that joins theirs, for a remote."""
+        hint = "Join that mailbox where there is none yet: gitmail init --from SOURCE"
+        if here:
+            folder, command = here
+            hint = (
+                f"To join that one, move {folder} elsewhere, then: {command}; mail that"
+                " is only in what was moved has to be sent again. To keep this one,"
+                " name another branch: gitmail remote add URL --branch B"
+            )
         super().__init__(
             f"{source} is of the mailbox {theirs}, and this is {ours}",
-            "Join that mailbox where there is none yet: gitmail init --from SOURCE",
+            hint,
             source=source,
             ours=ours,
             theirs=theirs,
@@ -544,10 +556,13 @@ class UnrelatedHistoriesError(ConflictError):
 
     code = "unrelated_histories"
 
-    def __init__(self, ours: str, theirs: str) -> None:
+    def __init__(self, ours: str, theirs: str, commands: str = "") -> None:
+        """Take the commands that bring both together, where there are some."""
+        way = f"; to keep what both have: {commands}" if commands else ""
         super().__init__(
             f"{theirs[:12]} and this mailbox's {ours[:12]} have no commit in common",
-            "It is another mailbox, or its history was rewritten; ask who did that",
+            "It is another mailbox, or its history was rewritten; ask who did that"
+            f"{way}",
             ours=ours,
             theirs=theirs,
         )
@@ -558,16 +573,20 @@ class RemoteRewrittenError(ConflictError):
 
     code = "remote_rewritten"
 
-    def __init__(self, url: str, ref: str, seen: str, now: str) -> None:
+    def __init__(
+        self, url: str, seen: str, now: str, reason: str, commands: str
+    ) -> None:
+        """Take who made what is there now, and the commands that keep all."""
         super().__init__(
             f"{url} had commit {seen[:12]}, and {now[:12]}, which it has now, does not"
-            " stand on it; nothing was taken from there",
-            "Somebody rebased, squashed or forced that branch: ask who, and bring it"
-            f" back from the mailbox's folder with: git push --force URL {seen}:{ref}",
+            f" stand on it, so nothing was taken from there: {reason}",
+            "Somebody rebased, squashed or forced that branch: ask who; do not force it"
+            " back, for that would lose what others sent since, but keep both:"
+            f" {commands}",
             url=url,
-            ref=ref,
             seen=seen,
             now=now,
+            reason=reason,
         )
 
 
@@ -576,11 +595,13 @@ class NotAMailboxError(ConflictError):
 
     code = "not_a_mailbox"
 
-    def __init__(self, url: str, branch: str) -> None:
+    def __init__(self, url: str, branch: str, *, is_new: bool = False) -> None:
+        """Take whether a mailbox was to be made from it."""
+        verb = "init --from" if is_new else "remote add"
         super().__init__(
             f"{url} has no mailbox on its branch {branch}: no mailbox.md that can be"
             " read is there",
-            "Name the branch of the mailbox: gitmail remote add URL --branch B",
+            f"Name the branch of the mailbox: gitmail {verb} URL --branch B",
             url=url,
             branch=branch,
         )
@@ -708,6 +729,21 @@ class RemoteMovedError(BusyError):
         )
 
 
+class RemoteLockedError(BusyError):
+    """Another git program holds the branch's lock there; what is here is safe."""
+
+    code = "remote_locked"
+
+    def __init__(self, url: str, reason: str) -> None:
+        """Take the path of the lock there."""
+        super().__init__(
+            f"Another git program holds a lock of {url}: {reason}",
+            "Sync again; if no git program is running there, delete that file there",
+            url=url,
+            reason=reason,
+        )
+
+
 class StaleWriteError(BusyError):
     """Another writer moved the branch at every attempt; nothing was changed."""
 
@@ -764,7 +800,37 @@ class RemoteFailedError(StorageError):
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(
             f"{url} cannot be reached: {reason}",
-            "Check the address and the network, and sync again",
+            "Check the address and the network, and try again",
+            url=url,
+            reason=reason,
+        )
+
+
+class RemoteDeniedError(StorageError):
+    """The remote wants credentials, or others; this mailbox is as it was."""
+
+    code = "remote_denied"
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(
+            f"{url} does not let you in: {reason}",
+            "Nobody is asked for a password here. Over http(s) give it to git's"
+            " credential helper: git credential approve, or without git in"
+            " ~/.git-credentials; over ssh give the key to the agent: ssh-add",
+            url=url,
+            reason=reason,
+        )
+
+
+class RemoteFullError(StorageError):
+    """The remote's disk has no room left; this mailbox is as it was."""
+
+    code = "remote_full"
+
+    def __init__(self, url: str, reason: str) -> None:
+        super().__init__(
+            f"No room is left on the disk of {url}: {reason}",
+            "Make room there, and sync again; what was sent here is safe",
             url=url,
             reason=reason,
         )

@@ -121,6 +121,28 @@ def http_backend(folder: Path) -> Iterator[str]:
 
 
 @contextmanager
+def web_page(page: bytes) -> Iterator[str]:
+    """Answer every request with a page, as a host that wants a log-in; yield a URL."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(page)
+
+        do_POST = do_GET  # noqa: N815 - the name that the base class calls
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    server = http.server.ThreadingHTTPServer((HOST, 0), Handler)
+    with _served(server):
+        yield f"http://{HOST}:{server.server_port}/remote.git"
+
+
+@contextmanager
 def forgetful_server(repository: Path, lost: str) -> Iterator[str]:
     """Serve a repository without ever sending one of its objects; yield its URL."""
 

@@ -343,6 +343,27 @@ def test_a_charter_that_cannot_be_read_never_wins(mailbox: Mailbox) -> None:
     found = merged("mailbox.md", charter, charter, JUNK)
 
     assert (found.data, found.aside) == (charter, (JUNK,))
+    assert merged("mailbox.md", charter, JUNK, b"More junk.").data == charter
+    assert merged("mailbox.md", charter, JUNK, None).data == charter
+    assert merged("mailbox.md", charter, None, charter).note
+    assert merged("mailbox.md", None, JUNK, charter).data == charter
+
+
+@pytest.mark.parametrize("key", ["id", "created"])
+def test_a_charter_of_another_mailbox_never_wins(mailbox: Mailbox, key: str) -> None:
+    """Its id and its time never change; its limits may, and are merged as others."""
+    charter = mailbox.charter()
+    changed = {"id": "0" * 8 + charter.id[8:], "created": LATER}
+    other = replace(charter, **{key: changed[key]}).data
+    wider = replace(charter, max_wait_s=77).data
+    base = charter.data
+
+    for ours in (base, wider):
+        found = merged("mailbox.md", base, ours, other)
+        assert (found.data, found.aside) == (ours, (other,))
+        assert "does not belong" in found.note
+    assert merged("mailbox.md", base, None, other).data == base
+    assert merged("mailbox.md", base, base, wider) == Merged(wider)
 
 
 @pytest.fixture(name="clones")

@@ -15,7 +15,10 @@ from gitmail.errors import (
     InvalidArgumentError,
     InvalidTextError,
     PushRefusedError,
+    RefLockedError,
+    RemoteDeniedError,
     RemoteFailedError,
+    RemoteLockedError,
 )
 from gitmail.mailbox.exchange_values import Relation
 from gitmail.mcp_server import answers
@@ -43,6 +46,7 @@ from tests.servers import (
     http_backend,
     silent_server,
     ssh_server,
+    web_page,
 )
 
 pytestmark = needs_git
@@ -274,13 +278,14 @@ def test_a_wrong_password_is_an_error_at_once_and_is_never_shown(
     with http_backend(served.parent) as place:
         mailbox.set_remote(f"http://{given}{place}/remote.git")
         errors = [refused(mailbox, mailbox.sync, git=by(how))]
-        with pytest.raises(RemoteFailedError) as caught:
+        with pytest.raises(RemoteDeniedError) as caught:
             Mailbox.clone(folder / "new", f"http://{given}{place}/x", git=by(how))
     errors.append(caught.value)
 
     told = [caplog.text, repr(mailbox.status().exchange.remote.shown_url)]
     for error in errors:
-        assert isinstance(error, RemoteFailedError)
+        assert isinstance(error, RemoteDeniedError)
+        assert "~/.git-credentials" in error.hint
         told += [
             str(error),
             repr(error.details),
@@ -301,6 +306,107 @@ def test_a_url_that_is_refused_is_shown_without_its_secret(
     for each in (url.replace("\n", "\x01"), url.replace("https", "ftp")):
         error = refused(mailbox, mailbox.set_remote, each)
         assert "w0rd" not in f"{error} {error.details}"
+
+
+@both
+@pytest.mark.parametrize("page", ["<p>Log in, please.</p>\n", "<a\thref=x>\n<b\t>\n"])
+def test_a_web_page_is_no_empty_remote(
+    mailbox: Mailbox, folder: Path, how: str, page: str
+) -> None:
+    """Nothing is made from it, as if it were one, and nothing is sent there."""
+    with web_page(page.encode()) as url:
+        mailbox.set_remote(url)
+        error = refused(mailbox, mailbox.sync, git=by(how))
+        with pytest.raises(RemoteFailedError):
+            Mailbox.clone(folder / "new", url, git=by(how))
+
+    assert isinstance(error, RemoteFailedError)
+    assert not (folder / "new").exists()
+
+
+_OF_CODE = {
+    "push.gpgSign": "true",
+    "push.followTags": "true",
+    "push.pushOption": "ci.skip",
+    "push.default": "nothing",
+    "push.recurseSubmodules": "only",
+    "remote.pushDefault": "upstream",
+    "fetch.prune": "true",
+    "fetch.pruneTags": "true",
+    "fetch.recurseSubmodules": "true",
+    "fetch.unpackLimit": "1000",
+    "submodule.recurse": "true",
+    "transfer.fsckObjects": "true",
+    "color.ui": "always",
+}
+"""What people set for pushes and fetches of their code."""
+
+
+def test_what_a_user_has_set_for_code_does_not_stop_mail(
+    mailbox: Mailbox,
+    served: Path,
+    tmp_path: Path,
+    clock: SettableClock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where git is to sign, to send options or to prune, for example."""
+    home = tmp_path / "home"
+    home.mkdir()
+    monkeypatch.setenv("HOME", str(home))
+    for key, value in _OF_CODE.items():
+        git(home, "config", "--global", key, value)
+    git(mailbox.path, "tag", "-a", "-m", "Ours.", "v1", "gitmail")
+    exchanged(mailbox, str(served), "git", clock)
+    with git_daemon(served.parent) as url:
+        mailbox.set_remote(f"{url}/remote.git")
+        mailbox.agent("builder").send(to="reviewer", body="More.")
+        mailbox.sync(git=by("git"))
+
+    refs = git(served, "for-each-ref", "--format=%(refname)").split()
+    assert refs == ["refs/heads/gitmail"]
+    assert git(mailbox.path, "tag").split() == ["v1"]
+
+
+@both
+@pytest.mark.parametrize("is_served", [False, True], ids=["folder", "daemon"])
+def test_a_lock_that_was_left_in_the_remote_is_named(
+    mailbox: Mailbox, served: Path, how: str, *, is_served: bool
+) -> None:
+    """Nobody else pushed; when it is gone, all goes on."""
+    lock = served / "refs" / "heads" / "gitmail.lock"
+    with git_daemon(served.parent) as url:
+        mailbox.set_remote(f"{url}/remote.git" if is_served else str(served))
+        mailbox.sync(git=by(how))
+        mailbox.agent("builder").send(to="reviewer", body="Ours.")
+        lock.touch()
+        error = refused(mailbox, mailbox.sync, git=by(how))
+        lock.unlink()
+        done = mailbox.sync(git=by(how))
+
+    assert isinstance(error, RemoteLockedError)
+    assert Path(error.details["reason"]).resolve() == lock
+    assert "delete that file there" in error.hint
+    assert done.pushed_count == 1
+
+
+@both
+def test_a_lock_that_was_left_here_by_a_fetch_is_named(
+    mailbox: Mailbox, folder: Path, clock: SettableClock, how: str
+) -> None:
+    """The remote is well, and nothing is to be looked for in the network."""
+    remote = shared(mailbox, folder / "remote.git", how)
+    with cloned(folder / "clone", remote, how, clock) as clone:
+        clone.agent("builder").send(to="reviewer", body="There.")
+        clone.sync(git=by(how))
+    lock = mailbox.path / ".git" / "refs" / "remotes" / "origin" / "gitmail.lock"
+    lock.touch()
+    error = refused(mailbox, mailbox.sync, git=by(how))
+    lock.unlink()
+    mailbox.sync(git=by(how))
+
+    assert isinstance(error, RefLockedError)
+    assert str(lock) in error.message
+    assert bodies_of(mailbox.agent("reviewer")) == ["There."]
 
 
 @both

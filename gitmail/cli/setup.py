@@ -64,17 +64,24 @@ def run_init(shell: Shell) -> int:
         project.exclude()
     status = mailbox.status()
     shell.note(status.tip if is_new else None)
-    answer = {
+    answer: dict[str, object] = {
         "mailbox": status.path,
         "id": status.id,
         "project": status.project,
         "tip": status.tip,
         "created": is_new,
     }
+    from gitmail.mailbox.remotes import beginning  # noqa: PLC0415 - late, as all here
+
+    begun = beginning(mailbox, late.config.git()) if is_new else None
+    if begun:
+        answer["remote"] = late.syncing.beginning_plain(begun)
     is_alone = shell.settings.project() is None and shell.settings.mailbox is None
     shell.show(
         lambda: answer,
-        lambda: late.people.initialised(status, is_new=is_new, is_alone=is_alone),
+        lambda: late.people.initialised(
+            status, is_new=is_new, is_alone=is_alone, begun=begun
+        ),
     )
     return 0
 

@@ -38,6 +38,20 @@ class Exchange:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Beginning:
+    """What a mailbox that was made from a remote found there.
+
+    Attributes:
+        is_found: Whether the branch was there; otherwise the mailbox is a new one.
+        branches: What other branches are there, None where that is not known.
+    """
+
+    remote: "Remote"
+    is_found: bool
+    branches: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Synced:
     """What a sync did.
 

@@ -77,24 +77,24 @@ def refusals(
     """
     found = []
     for update in updates:
-        refusal = _judge(store, update, incoming, now)
+        refusal: Refusal | None
+        if update.ref.startswith(f"{LOST}/"):
+            refusal = Refusal(update.ref, "gitmail alone writes there")
+        elif update.new is None:
+            refusal = Refusal(update.ref, "it may not be deleted")
+        else:
+            refusal = _judge(store, update, update.new, incoming, now)
         if refusal:
             found.append(refusal)
     return found
 
 
 def _judge(
-    store: Store, update: Update, incoming: Path | None, now: datetime
+    store: Store, update: Update, new: CommitId, incoming: Path | None, now: datetime
 ) -> Refusal | None:
-    if update.ref.startswith(f"{LOST}/"):
-        return Refusal(update.ref, "gitmail alone writes there")
-    if update.new is None:
-        return Refusal(update.ref, "it may not be deleted")
     repository = Repository(store.git_dir, incoming=incoming)
     try:
-        is_forward = update.old is None or is_ancestor(
-            repository, update.old, update.new
-        )
+        is_forward = update.old is None or is_ancestor(repository, update.old, new)
     except CorruptMailboxError:  # it is no branch
         is_forward = False
     finally:
@@ -105,10 +105,10 @@ def _judge(
     if update.ref != REF:
         return None
     try:
-        _check_complete(store, update.old, update.new, incoming)
+        _check_complete(store, update.old, new, incoming)
     except CorruptMailboxError as error:
         return Refusal(update.ref, str(error.details["what"]))
-    wrong = _verify(store, update.old, update.new, incoming, now).findings
+    wrong = _verify(store, update.old, new, incoming, now).findings
     if not wrong:
         return None
     return Refusal(update.ref, "the mailbox's rules do not allow it", wrong)

@@ -1,5 +1,6 @@
 """The verbs about a remote: naming it, syncing with it, starting from it."""
 
+import logging
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING
 from gitmail.clock import Clock
 from gitmail.errors import GitmailError
 from gitmail.mailbox.checks import flag
-from gitmail.mailbox.exchange_values import Synced
+from gitmail.mailbox.exchange_values import Beginning, Synced
 from gitmail.mailbox.syncing import Sync, check_fetched, refuse_shallow
 from gitmail.records.names import CommitId
 from gitmail.store.creation import create_repository
@@ -22,6 +23,7 @@ from gitmail.store.transport import Git, open_transport
 if TYPE_CHECKING:
     from gitmail.mailbox.mailbox import Mailbox
 
+logger = logging.getLogger("gitmail")
 _TIMEOUT_S = 60.0
 
 
@@ -102,6 +104,22 @@ def start(root: Path, remote: Remote, git: Git | None, clock: Clock) -> CommitId
     except GitmailError:
         shutil.rmtree(root / ".git" if was_there else root, ignore_errors=True)
         raise
+
+
+def beginning(mailbox: "Mailbox", git: Git | None) -> Beginning | None:
+    """Return what a new mailbox has found at its remote, None where it has none."""
+    book = book_of(mailbox.store)
+    remote = book.read()
+    if remote is None:
+        return None
+    if book.seen():
+        return Beginning(remote=remote, is_found=True)
+    try:
+        found = open_transport(mailbox.store.git_dir, remote, git).branches()
+    except GitmailError as error:  # the mailbox is made; which others are is a help
+        logger.info("what branches the remote has is not known: %s", error)
+        return Beginning(remote=remote, is_found=False)
+    return Beginning(remote=remote, is_found=False, branches=tuple(found))
 
 
 def _fetch(

@@ -14,18 +14,24 @@ from gitmail.errors import (
     InvalidFileError,
     NotAMailboxError,
     OtherMailboxError,
+    RemoteLockedError,
     RemoteMovedError,
-    RemoteRewrittenError,
     ShallowError,
     StorageError,
+    UnrelatedHistoriesError,
 )
 from gitmail.mailbox.audit import GITMAIL
 from gitmail.mailbox.exchange_values import Exchange, Relation, Synced
+from gitmail.mailbox.rewritten import (
+    commands_to_keep_both,
+    common_commits,
+    refuse_rewritten,
+)
 from gitmail.records.charter import Charter, parse_charter
 from gitmail.records.names import CommitId
 from gitmail.records.paths import CHARTER_PATH
 from gitmail.store.fetched import check_complete
-from gitmail.store.history import ahead_and_behind, is_ancestor
+from gitmail.store.history import ahead_and_behind
 from gitmail.store.remote import NAME, Remote, RemoteBook
 from gitmail.store.repository import Repository
 from gitmail.store.store import Step, Store
@@ -76,13 +82,14 @@ class Sync:
             CorruptMailboxError: What it has is not complete; nothing was taken.
             ShallowError: A part of the history is missing here.
             PushRefusedError: It does not accept what is pushed; here all is well.
-            RemoteMovedError: Others were quicker each time; here all is well.
+            RemoteMovedError, RemoteLockedError: Others were quicker each time, or left
+                a lock; here all is well.
         """
         refuse_shallow(self._store.git_dir)
         for rounds in range(1, ROUNDS):
             try:
                 return self._round(rounds)
-            except RemoteMovedError:
+            except (RemoteMovedError, RemoteLockedError):
                 time.sleep(_PAUSE_S * 2**rounds * _CHANCE.random())
         return self._round(ROUNDS)
 
@@ -112,6 +119,7 @@ class Sync:
         if there is None:
             return None
         if self._store.read(lambda view: view.index.knows_commit(there)):
+            self._book.note_there(there)
             self._refuse_rewritten(there)
             return there
         theirs = self._transport.fetch()
@@ -123,7 +131,14 @@ class Sync:
         self._fetched += _counts(self._store, theirs)[1]
         # Where it comes from is nobody's business who reads the history.
         what = f"{self._fetched} commits from {NAME}"
-        done = self._store.integrate(theirs, GITMAIL, self._now(), what)
+        try:
+            done = self._store.integrate(theirs, GITMAIL, self._now(), what)
+        except UnrelatedHistoriesError as error:
+            ours = str(error.details["ours"])
+            commands = commands_to_keep_both(
+                self._store.root, self._remote, is_related=False
+            )
+            raise UnrelatedHistoriesError(ours, theirs, commands) from error
         self._step = max(self._step, done.step, key=list(Step).index)
         self._notes += [(note.path, note.text) for note in done.notes]
         return theirs
@@ -132,16 +147,17 @@ class Sync:
         """Refuse what is not this mailbox, or not all of it."""
 
         def check(view: View) -> None:
-            charter = check_fetched(
-                view.repository,
-                theirs,
-                self._remote,
-                view,
-                deeply=not self._transport.is_proving,
-            )
-            if charter.id != view.charter.id:
-                shown = self._remote.shown_url
-                raise OtherMailboxError(shown, view.charter.id, charter.id)
+            deeply = not self._transport.is_proving
+            try:
+                found = check_fetched(
+                    view.repository, theirs, self._remote, view, deeply=deeply
+                )
+                self._refuse_other(view.charter, found)
+            except (NotAMailboxError, OtherMailboxError):
+                # What stands on our history is this mailbox, whatever was done to its
+                # charter; it keeps ours.
+                if not common_commits(view, theirs):
+                    raise
 
         try:
             self._store.read(check)
@@ -149,6 +165,13 @@ class Sync:
             self._transport.keep(None)
             raise
         self._transport.keep(theirs)
+
+    def _refuse_other(self, ours: Charter, theirs: Charter) -> None:
+        if theirs.id != ours.id:
+            join = f"gitmail init --from {self._remote.words}"
+            here = str(self._store.root), join
+            where = self._remote.shown_url
+            raise OtherMailboxError(where, ours.id, theirs.id, here)
 
     def _refuse_rewritten(self, theirs: CommitId) -> None:
         """Refuse a remote that no longer has what it had.
@@ -161,14 +184,8 @@ class Sync:
         if was is None or was == theirs:
             return
 
-        def is_rewritten(view: View) -> bool:
-            # A commit that is not even here was never exchanged with this mailbox.
-            repository = view.repository
-            return repository.has(was) and not is_ancestor(repository, was, theirs)
-
-        if self._store.read(is_rewritten):
-            remote = self._remote
-            raise RemoteRewrittenError(remote.shown_url, remote.ref, was, theirs)
+        root, remote = self._store.root, self._remote
+        self._store.read(lambda v: refuse_rewritten(v, root, remote, was, theirs))
 
     def _note(self, theirs: CommitId, *, is_pushed: bool) -> None:
         try:
@@ -207,10 +224,10 @@ def check_fetched(
         tree = repository.commit(theirs).tree
         blob = repository.lookup(tree, CHARTER_PATH)
         if blob is None:
-            raise NotAMailboxError(shown, remote.branch)
+            raise NotAMailboxError(shown, remote.branch, is_new=view is None)
         return parse_charter(repository.blob(blob), shown)
     except InvalidFileError as error:
-        raise NotAMailboxError(shown, remote.branch) from error
+        raise NotAMailboxError(shown, remote.branch, is_new=view is None) from error
     except CorruptMailboxError as error:  # not the mailbox here
         raise CorruptMailboxError(str(error.details["what"]), shown) from error
 

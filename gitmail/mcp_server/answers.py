@@ -51,8 +51,15 @@ HINTS = {
     "unknown_recipient": _LIST_ALL,
 }
 """Where the hint of an error names a command, the tool that does it."""
-_TOLD_BY_REMOTES = ("push_refused", "remote_failed")
-"""Errors whose message ends with the reason, in a remote's own words."""
+_TOLD_BY_REMOTES = (
+    "push_refused",
+    "remote_denied",
+    "remote_failed",
+    "remote_full",
+    "remote_locked",
+    "remote_rewritten",
+)
+"""Errors whose message ends with the reason, in words that came from a remote."""
 
 
 def compact(answer: Plain) -> str:

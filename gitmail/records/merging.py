@@ -8,6 +8,7 @@ was not there where both started.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeVar
 
 from gitmail.errors import (
@@ -15,6 +16,7 @@ from gitmail.errors import (
     InvalidFileError,
     UnsupportedFormatError,
 )
+from gitmail.records.charter import parse_charter
 from gitmail.records.contesting import Version, contested_data, version_of
 from gitmail.records.memory import Scope
 from gitmail.records.message import blob_id
@@ -39,6 +41,7 @@ _FACTS = f"{MEMORY}/{SLOT_FOLDERS[Scope.FACT]}/"
 _DELETED = "one side deleted what the other changed"
 _BOTH_CHANGED = "both sides changed it"
 _UNREADABLE = "a side does not belong there"
+_REMOVED = "one side removed it, and it stays"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,8 @@ def merge_file(
     """
     if _is_slot(path):
         return _merge_slots(path, base, ours, theirs, find)
+    if path == CHARTER_PATH:
+        return _merge_charters(base, ours, theirs)
     if ours is None or theirs is None:
         return _merge_absent(path, base, ours if theirs is None else theirs)
     return _RULES[parse_path(path).family](path, base, ours, theirs)
@@ -203,16 +208,45 @@ def _merge_profiles(
         return _merge_one_readable(ours, theirs, [])
 
 
-def _merge_others(path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Merged:
+def _merge_others(_path: str, base: bytes | None, ours: bytes, theirs: bytes) -> Merged:
     """Take what one side changed; of two changes one, and keep the other aside."""
-    if path == CHARTER_PATH:
-        sides = [data for data in (ours, theirs) if belongs(path, data)]
-        if len(sides) == 1:  # without a readable one all mail would stop
-            return _merge_one_readable(ours, theirs, sides)
     if base in (ours, theirs):
         return Merged(theirs if base == ours else ours)
     second, first = sorted((ours, theirs), key=blob_id)
     return Merged(first, (second,), _BOTH_CHANGED)
+
+
+def _merge_charters(
+    base: bytes | None, ours: bytes | None, theirs: bytes | None
+) -> Merged:
+    """Take what names the mailbox that both sides started from: all mail needs it.
+
+    Which mailbox it is never changes, so a charter of another one does not belong.
+    """
+    origin = _identity(base)
+    present = [data for data in (ours, theirs) if data is not None]
+    if not present:
+        return Merged(None)
+    sound = [
+        data
+        for data in present
+        if (found := _identity(data)) and found == (origin or found)
+    ]
+    if ours is not None and theirs is not None and len(sound) == len(present):
+        return _merge_others(CHARTER_PATH, base, ours, theirs)
+    spare = [base] if origin and base is not None else sorted(present, key=blob_id)
+    first = (sound or spare)[-1]
+    aside = tuple(sorted(data for data in present if data != first))
+    return Merged(first, aside, _UNREADABLE if aside else _REMOVED)
+
+
+def _identity(charter: bytes | None) -> tuple[str, datetime] | None:
+    """Return what tells a mailbox from all others, None where it cannot be read."""
+    try:
+        found = parse_charter(charter or b"", CHARTER_PATH)
+    except (InvalidFileError, UnsupportedFormatError):
+        return None
+    return found.id, found.created
 
 
 def _merge_one_readable(ours: bytes, theirs: bytes, sides: list[bytes]) -> Merged:

@@ -23,7 +23,11 @@ _FENCED_OF_ERRORS = {
     "not_found": ("similar",),
     "push_refused": ("reason",),
     "quarantined": ("path", "reason"),
+    "remote_denied": ("reason",),
     "remote_failed": ("reason",),
+    "remote_full": ("reason",),
+    "remote_locked": ("reason",),
+    "remote_rewritten": ("reason",),
     "stale_revision": ("in_force",),
     "too_many_matches": ("sample",),
 }

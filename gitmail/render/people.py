@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from gitmail.mailbox.exchange_values import Beginning
 from gitmail.mailbox.values import (
     Availability,
     Directory,
@@ -10,7 +11,7 @@ from gitmail.mailbox.values import (
     Registered,
     Status,
 )
-from gitmail.render.syncing import exchange_text
+from gitmail.render.syncing import beginning_text, exchange_text
 from gitmail.render.terminal import (
     Cell,
     Look,
@@ -29,10 +30,19 @@ _HEADINGS = ("NAME", "KIND", "SEEN", "PENDING", "TEAMS", "RUNS ON", "ABOUT")
 _LISTED = 20
 
 
-def initialised(value: Status, *, is_new: bool, is_alone: bool) -> str:
-    """Return the answer to `init`; `is_alone` says that it is in no git project."""
+def initialised(
+    value: Status, *, is_new: bool, is_alone: bool, begun: Beginning | None = None
+) -> str:
+    """Return the answer to `init`.
+
+    Args:
+        is_alone: Whether it is in no git project.
+        begun: What was found at its remote, None where it has none.
+    """
     verb = "Made" if is_new else "There is already"
     lines = [f"{verb} the mailbox of {line(value.project)} in {line(value.path)}"]
+    if begun:
+        lines += beginning_text(begun, value.path)
     if is_alone:
         lines.append("This folder is in no git project: the mailbox is its own")
     lines.append("Register who writes and reads: gitmail register NAME")

@@ -2,13 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from gitmail.mailbox.exchange_values import Exchange, Relation, Synced
+from gitmail.mailbox.exchange_values import Beginning, Exchange, Relation, Synced
 from gitmail.render.plain import Plain
 from gitmail.render.terminal import Look, Style, block, count, line, short
 
 if TYPE_CHECKING:
     from gitmail.store.remote import Remote
 
+_LISTED = 10
 _STEPS = {
     "nothing": "nothing new came",
     "fast_forward": "went on to what the remote has",
@@ -35,6 +36,42 @@ def remote_text(value: "Remote | None") -> str:
     if value is None:
         return "No remote; name one with: gitmail remote add URL"
     return f"{line(value.shown_url)}, branch {line(value.branch)}"
+
+
+def beginning_plain(value: Beginning) -> Plain:
+    """Return what a mailbox that was made from a remote found there."""
+    plain: Plain = {
+        "url": value.remote.shown_url,
+        "branch": value.remote.branch,
+        "found": value.is_found,
+    }
+    return plain | (
+        {} if value.branches is None else {"branches": list(value.branches)}
+    )
+
+
+def beginning_text(value: Beginning, folder: str) -> list[str]:
+    """Return lines about what a mailbox began with, none where the branch was there.
+
+    Args:
+        folder: The mailbox's.
+    """
+    if value.is_found:
+        return []
+    url, branch = line(value.remote.shown_url), line(value.remote.branch)
+    new = "so this is a new mailbox; the next sync takes it there"
+    lines = [f"{url} has no branch {branch}, {new}"]
+    if value.branches:
+        shown = ", ".join(map(line, value.branches[:_LISTED]))
+        more = len(value.branches) - _LISTED
+        lines.append(f"Branches there: {shown}{f' and {more} more' * (more > 0)}")
+    if value.branches is not None and not value.branches:
+        lines.append("It has no branches at all")
+    lines.append(
+        f"If one should be there, remove {line(folder)} and name the branch:"
+        f" gitmail init --from {url} --branch B"
+    )
+    return lines
 
 
 def synced_plain(value: Synced) -> Plain:

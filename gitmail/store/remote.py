@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 NAME = "origin"
 """What the remote is called in the mailbox's own configuration, as git's clone does."""
+HEADS = "refs/heads/"
+"""What the full names of branches begin with."""
 _SECTION = (b"remote", NAME.encode())
 _HEADING = f'[remote "{NAME}"]'
 _BRANCH_KEY = "gitmailBranch"
@@ -63,9 +66,20 @@ class Remote:
         return hide_secrets(self.url)
 
     @property
+    def url_word(self) -> str:
+        """The URL as a word of a shell's command, `URL` where it holds a secret."""
+        return shlex.quote(self.url) if self.shown_url == self.url else "URL"
+
+    @property
+    def words(self) -> str:
+        """What names the remote to a command of gitmail, in a shell."""
+        more = f" --branch {self.branch}" if self.branch != BRANCH else ""
+        return f"{self.url_word}{more}"
+
+    @property
     def ref(self) -> str:
         """The full name of the branch there."""
-        return f"refs/heads/{self.branch}"
+        return f"{HEADS}{self.branch}"
 
     @property
     def tracking(self) -> str:

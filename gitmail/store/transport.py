@@ -6,7 +6,6 @@ neither ever forces a branch.
 """
 
 import os
-import re
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -15,36 +14,25 @@ from pathlib import Path
 from typing import Protocol
 
 from gitmail.errors import (
-    DiskError,
-    DiskFullError,
-    GitmailError,
-    PushRefusedError,
-    ReadOnlyError,
     RemoteFailedError,
-    RemoteMovedError,
+    RemoteFullError,
 )
 from gitmail.records.names import CommitId, is_hex
-from gitmail.store.remote import Remote, hide_secrets
+from gitmail.store.complaints import failure, full_disk, problem_here, refusal
+from gitmail.store.remote import HEADS, Remote
 
 TIMEOUT_S = 1800.0
 """How long a remote may take; what it sends may be a whole mailbox."""
-_LONGEST_REASON = 500
-_FULL = ("No space left on device", "Disk quota exceeded", "File too large")
-_READ_ONLY = ("Read-only file system", "insufficient permission for adding an object")
-_UNWRITTEN = re.compile(r"(could ?n.t|unable to|failed to|cannot) (write|create)")
 _NOT_THERE = ("couldn't find remote ref", "could not find remote ref")
 _SHALLOW = "shallow roots are not allowed to be updated"
-_MOVED = (
-    "non-fast-forward",
-    "fetch first",
-    "stale info",
-    "cannot lock ref",
-    "failed to update ref",
-    "incorrect old value provided",
-    "reference already exists",
-)
 _SETTINGS = (
     "core.hooksPath=/dev/null",
+    # What a user has set for pushes and fetches of code.
+    "push.gpgSign=false",
+    "push.followTags=false",
+    "push.pushOption=",
+    "fetch.prune=false",
+    "fetch.pruneTags=false",
     # One odd object in a remote's history must not stop everybody's mail; whether all
     # of it can be read is looked at here.
     "fetch.fsckObjects=false",
@@ -71,7 +59,8 @@ class Git:
 class Transport(Protocol):
     """One remote, as sync uses it.
 
-    Every method raises RemoteFailedError where the remote cannot be reached or read.
+    Every method raises RemoteFailedError where the remote cannot be reached or read,
+    and RemoteDeniedError where it wants other credentials.
 
     Attributes:
         is_proving: Whether what `fetch` brought is known to be complete.
@@ -81,6 +70,9 @@ class Transport(Protocol):
 
     def tip(self) -> CommitId | None:
         """Return the commit of the branch there, None where there is no branch."""
+
+    def branches(self) -> list[str]:
+        """Return the names of all branches there, sorted."""
 
     def fetch(self) -> CommitId | None:
         """Bring the branch's commits here, durably, and return its commit."""
@@ -93,6 +85,8 @@ class Transport(Protocol):
 
         Raises:
             RemoteMovedError: Somebody else moved it meanwhile.
+            RemoteLockedError: Another program holds the branch's lock there.
+            RemoteFullError: There is no room there.
             PushRefusedError: The remote does not accept it, and says why.
         """
 
@@ -116,10 +110,17 @@ class _GitTransport:
         self._git = git
 
     def tip(self) -> CommitId | None:
-        said = self._run("ls-remote", "--", self._remote.url, self._remote.ref)
-        lines = (line.split("\t") for line in said.splitlines())
-        found = [line[0] for line in lines if line[1:] == [self._remote.ref]]
-        return CommitId(found[0]) if found and is_hex(found[0]) else None
+        found = self._refs(self._remote.ref).get(self._remote.ref, "")
+        return CommitId(found) if is_hex(found) else None
+
+    def branches(self) -> list[str]:
+        return sorted(ref.removeprefix(HEADS) for ref in self._refs(f"{HEADS}*"))
+
+    def _refs(self, wanted: str) -> dict[str, str]:
+        """Return the refs there that fit, each with its commit."""
+        said = self._run("ls-remote", "--", self._remote.url, wanted)
+        pairs = (line.split("\t", 1) for line in said.splitlines())
+        return {pair[1]: pair[0] for pair in pairs if pair[1:]}
 
     def fetch(self) -> CommitId | None:
         tracking = self._remote.tracking
@@ -167,7 +168,7 @@ class _GitTransport:
         if command == "fetch" and any(each in complaint for each in _NOT_THERE):
             return _NoBranchError()
         if command != "push":
-            here = _problem_here(complaint, str(self._git_dir))
+            here = problem_here(complaint, str(self._git_dir))
             if here:
                 return here
         refused = [line for line in said.splitlines() if line.startswith("!")]
@@ -175,42 +176,17 @@ class _GitTransport:
             short = refused[0].rpartition("\t")[2]
             told = (line.partition(":") for line in complaint.splitlines())
             return refusal(
-                where, short, " ".join(rest for who, _, rest in told if who == "remote")
+                where,
+                short,
+                "\n".join(rest for who, _, rest in told if who == "remote"),
             )
-        return RemoteFailedError(where, reason_of(complaint))
-
-
-def _problem_here(complaint: str, place: str) -> GitmailError | None:
-    """Return the error about the disk here that git complains of, None if none."""
-    ours = [line for line in complaint.splitlines() if not line.startswith("remote:")]
-    said = "\n".join(ours)
-    if any(each in said for each in _FULL):
-        return DiskFullError(place)
-    if any(each in said for each in _READ_ONLY):
-        return ReadOnlyError(place)
-    return DiskError(place, reason_of(said)) if _UNWRITTEN.search(said) else None
+        if command == "push" and (full := full_disk(complaint)):
+            return RemoteFullError(where, full)
+        return failure(where, complaint)
 
 
 class _NoBranchError(Exception):
     """The remote is there, the branch is not."""
-
-
-def refusal(where: str, short: str, told: str = "") -> GitmailError:
-    """Return the error about a push that did not go through.
-
-    Args:
-        short: What git says of the branch.
-        told: What the remote says besides.
-    """
-    if any(each in short for each in _MOVED):
-        return RemoteMovedError(where)
-    return PushRefusedError(where, reason_of(f"{short} {told}"))
-
-
-def reason_of(text: str) -> str:
-    """Return what a remote or a program said, in one line and without secrets."""
-    words = " ".join(hide_secrets(text).split())
-    return words[:_LONGEST_REASON] or "it gave no reason"
 
 
 def slow() -> str:

@@ -2,10 +2,9 @@
 
 import errno
 import os
-import subprocess
 import threading
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,21 +14,22 @@ from dulwich.client import (
     get_transport_and_path,
 )
 from dulwich.file import FileLocked
-from dulwich.objects import ZERO_SHA, ObjectID
+from dulwich.objects import ObjectID
 from dulwich.refs import Ref
 from dulwich.repo import Repo
 
 from gitmail.errors import (
     GitmailError,
-    PushRefusedError,
     RefLockedError,
     RemoteFailedError,
     RemoteMovedError,
 )
-from gitmail.records.names import CommitId, is_hex
+from gitmail.records.names import CommitId
 from gitmail.store import transport
-from gitmail.store.disk import flush_folder, translated, translation
-from gitmail.store.remote import Remote
+from gitmail.store.complaints import failure, refusal
+from gitmail.store.disk import translated, translation
+from gitmail.store.remote import HEADS, Remote
+from gitmail.store.unaided_folder import Folder, commit_of, flush_packs
 from gitmail.store.unaided_http import Connections, credentials
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _SSH = "ssh -o BatchMode=yes"
 _OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS)
-_HOOKS = ("pre-receive", "update")
 
 
 class UnaidedTransport:
@@ -57,14 +56,17 @@ class UnaidedTransport:
 
     def tip(self) -> CommitId | None:
         """Return the commit of the branch there, None where there is no branch."""
+        return commit_of(self._bounded(lambda: self._refs(self._ref)).get(self._ref))
 
-        def ask() -> CommitId | None:
-            with self._client() as (client, path):
-                found = client.get_refs(path, ref_prefix=[self._ref])
-            refs: dict[Any, Any] = dict(found.refs)
-            return _commit(refs.get(self._ref))
-
-        return self._bounded(ask)
+    def branches(self) -> list[str]:
+        """Return the names of all branches there, sorted."""
+        heads = HEADS.encode()
+        names = self._bounded(lambda: self._refs(heads))
+        return sorted(
+            name.removeprefix(heads).decode("utf-8", "backslashreplace")
+            for name in names
+            if name.startswith(heads)
+        )
 
     def fetch(self) -> CommitId | None:
         """Bring the branch's commits here, durably, and return its commit."""
@@ -100,12 +102,31 @@ class UnaidedTransport:
         if folder is None:
             self._bounded(lambda: self._push(commit, over))
         else:
-            self._bounded(lambda: self._push_to(folder, commit, over))
+            place = Folder(self._git_dir, self._remote, folder)
+            self._bounded(lambda: place.push(commit, over))
+
+    def _refs(self, prefix: bytes) -> dict[Any, Any]:
+        """Return the refs there, at least those with a prefix."""
+        with self._client() as (client, path):
+            refs = dict(client.get_refs(path, ref_prefix=[prefix]).refs)
+            self._refuse_pages(client, refs)
+        return refs
+
+    def _refuse_pages(self, client: Any, refs: dict[Any, Any]) -> None:
+        """Refuse what any web server may answer, where dulwich sees refs in it.
+
+        It takes that for one of the old servers that know nothing of git.
+        """
+        has_any = any(map(commit_of, refs.values()))
+        if getattr(client, "dumb", False) and not has_any:
+            what = "what answers there is no git repository"
+            raise RemoteFailedError(self._remote.shown_url, what)
 
     def _fetch(self) -> CommitId | None:
         wanted: list[Any] = []
 
         def want(refs: dict[Any, Any], _depth: int | None = None) -> list[Any]:
+            self._refuse_pages(client, refs)
             # What is returned in the end may be newer than what was fetched.
             wanted[:] = [refs[self._ref]] if self._ref in refs else []
             return [*wanted]
@@ -117,15 +138,15 @@ class UnaidedTransport:
             self._client() as (client, path),
         ):
             client.fetch(path, repository, want, ref_prefix=[self._ref])
-        _flush(packs, {*os.listdir(packs)} - before)
-        return _commit(wanted[0]) if wanted else None
+        flush_packs(packs, {*os.listdir(packs)} - before)
+        return commit_of(wanted[0]) if wanted else None
 
     def _push(self, commit: CommitId, over: CommitId | None) -> None:
         where = self._remote.shown_url
         told: list[bytes] = []
 
         def update(refs: dict[Any, Any]) -> dict[Any, Any]:
-            if _commit(refs.get(self._ref)) != over:
+            if commit_of(refs.get(self._ref)) != over:
                 raise RemoteMovedError(where)
             return {self._ref: commit.encode()}
 
@@ -142,62 +163,7 @@ class UnaidedTransport:
         problem = (done.ref_status or {}).get(self._ref)
         if problem:
             said = b"".join(told).decode("utf-8", "replace")
-            raise transport.refusal(where, str(problem), said)
-
-    def _push_to(self, folder: Path, commit: CommitId, over: CommitId | None) -> None:
-        """Push to a folder, with the checks that git's own receiving end makes."""
-        where = self._remote.shown_url
-        old, new = ((each or ZERO_SHA.decode()).encode() for each in (over, commit))
-        with (
-            Repo(str(folder)) as target,
-            Repo(str(self._git_dir.parent)) as repository,
-        ):
-            refs = target.get_refs()
-            if _commit(refs.get(self._ref)) != over:
-                raise RemoteMovedError(where)
-            is_bare = target.get_config().get_boolean(
-                (b"core",), b"bare", default=False
-            )
-            if not is_bare and target.refs.get_symrefs().get(Ref(b"HEAD")) == self._ref:
-                raise PushRefusedError(where, "branch is currently checked out")
-            packs = Path(target.object_store.path) / "pack"
-            before = {*os.listdir(packs)}
-            target.object_store.add_pack_data(
-                *repository.object_store.generate_pack_data(
-                    {*refs.values()} - {ZERO_SHA}, {ObjectID(new)}
-                )
-            )
-            _flush(packs, {*os.listdir(packs)} - before)
-            self._ask_hooks(Path(target.controldir()), old.decode(), commit)
-            try:
-                is_done = target.refs.set_if_equals(
-                    self._ref, ObjectID(old), ObjectID(new)
-                )
-            except FileLocked:
-                is_done = False
-        if not is_done:
-            raise RemoteMovedError(where)
-
-    def _ask_hooks(self, git_dir: Path, old: str, new: CommitId) -> None:
-        """Run what the folder has to say whether it accepts a push, as git does."""
-        words = [self._remote.ref, old, new]
-        given = f"{old} {new} {self._remote.ref}\n"
-        for name in _HOOKS:
-            hook = git_dir / "hooks" / name
-            if not os.access(hook, os.X_OK):
-                continue
-            done = subprocess.run(  # noqa: S603 - the hook of the repository that is pushed to
-                [str(hook), *(words if name == "update" else [])],
-                input=given.encode() if name == "pre-receive" else b"",
-                capture_output=True,
-                check=False,
-                cwd=git_dir,
-                env=_environment(git_dir),
-            )
-            if done.returncode:
-                said = (done.stdout + done.stderr).decode("utf-8", "replace")
-                where = self._remote.shown_url
-                raise transport.refusal(where, f"({name} hook declined)", said)
+            raise refusal(where, str(problem), said)
 
     @contextmanager
     def _client(self) -> "Iterator[tuple[Any, bytes]]":
@@ -270,25 +236,5 @@ def _translated(where: str) -> "Iterator[None]":
     except GitmailError:
         raise
     except Exception as error:
-        reason = transport.reason_of(f"{type(error).__name__}: {error}")
-        raise RemoteFailedError(where, reason) from error
-
-
-def _environment(git_dir: Path) -> dict[str, str]:
-    inherited = os.environ  # noqa: TID251 - a hook of others is run as git runs it
-    kept = {k: v for k, v in inherited.items() if not k.startswith("GIT_")}
-    return kept | {"GIT_DIR": str(git_dir)}
-
-
-def _flush(packs: Path, names: Iterable[str]) -> None:
-    """Flush what dulwich has written, which it does not do itself."""
-    with translated(packs):
-        for name in names:
-            with suppress(FileNotFoundError), (packs / name).open("rb") as stream:
-                os.fsync(stream.fileno())  # what is gone was another's draft
-        flush_folder(packs)
-
-
-def _commit(value: bytes | None) -> CommitId | None:
-    text = value.decode("ascii", "replace") if value else ""
-    return CommitId(text) if is_hex(text) else None
+        said = f"{type(error).__name__}: {error}"
+        raise failure(where, said) from error

@@ -170,9 +170,8 @@ def test_a_refused_push_fails_and_says_why(
 def test_a_rewritten_remote_is_explained(
     cli: CommandLine, remote: Path, other: Path, tmp_path: Path
 ) -> None:
-    """With the command that brings back what it had."""
+    """With the commands that keep what both have."""
     assert other.exists()
-    was = cli.ok("status")["tip"]
 
     def amend(work: Path) -> None:
         git(work, "commit", "-q", "--amend", "-m", "Rewritten")
@@ -183,7 +182,8 @@ def test_a_rewritten_remote_is_explained(
 
     assert ran.code == 1
     assert "nothing was taken from there" in ran.err
-    assert f"git push --force URL {was}:refs/heads/gitmail" in ran.err
+    assert "was committed by A Person <person@example.org> at " in ran.err
+    assert f"gitmail remote remove && gitmail remote add {remote}" in ran.err
     assert "diverged" in cli.ok("status")["remote"]["relation"]
 
 
@@ -243,6 +243,7 @@ def test_a_mailbox_starts_from_a_remote_on_a_machine_without_a_project(
         "project": "project",
         "tip": made["tip"],
         "created": True,
+        "remote": {"url": str(remote), "branch": "gitmail", "found": True},
     }
     assert gitmail.ok("sync")["pushed"] == 1
     assert files_in_tip(gitmail.folder / ".gitmail") == files_in_tip(remote)
@@ -269,12 +270,46 @@ def test_a_project_that_starts_from_its_own_origin_ignores_the_mailbox(
 def test_init_from_an_empty_remote_makes_a_mailbox_that_the_first_sync_takes_there(
     gitmail: CommandLine, remote: Path
 ) -> None:
-    """The project's name is that of the project here."""
+    """The project's name is that of the project here, and nothing was found there."""
     made = gitmail.ok("init", "--from", str(remote), "--branch", "mail")
+    told = made["remote"]
 
     assert made["project"] == "project"
+    assert told == {
+        "url": str(remote),
+        "branch": "mail",
+        "found": False,
+        "branches": [],
+    }
     assert gitmail.ok("sync")["pushed"] == 1
     assert git(remote, "rev-parse", "mail").strip() == made["tip"]
+
+
+@both
+def test_init_from_a_branch_that_is_not_there_says_that_the_mailbox_is_new(
+    gitmail: CommandLine,
+    git_project: Path,
+    remote: Path,
+    tmp_path: Path,
+    switch: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It may have been mistyped, so the branches that are there are named."""
+    monkeypatch.setenv("GITMAIL_GIT", switch)
+    gitmail.folder = tmp_path / "machine"
+    gitmail.folder.mkdir()
+    empty = gitmail("init", "--from", str(remote)).out
+    git(git_project, "push", "-q", str(remote), "main", "main:gitmail")
+    words = ["init", "--from", str(remote), "--branch", "gitmial"]
+    text = gitmail("--mailbox", str(tmp_path / "a"), *words).out
+    told = gitmail.ok("--mailbox", str(tmp_path / "b"), *words)["remote"]
+
+    assert "has no branch gitmail, so this is a new mailbox" in empty
+    assert "It has no branches at all" in empty
+    assert "has no branch gitmial, so this is a new mailbox" in text
+    assert "Branches there: gitmail, main\n" in text
+    assert f"gitmail init --from {remote} --branch B" in text
+    assert (told["found"], told["branches"]) == (False, ["gitmail", "main"])
 
 
 def test_init_from_a_bundle_makes_the_mailbox_of_it_without_a_remote(

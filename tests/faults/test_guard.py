@@ -62,7 +62,7 @@ def commit(work: Path, message: str = "By hand", **identity: str) -> str:
     subprocess.run(
         ["git", "-C", str(work), "commit", "-q", "--allow-empty", "-m", message],
         check=True,
-        env=environment(**IDENTITY, **identity),
+        env=environment(**{**IDENTITY, **identity}),
         timeout=LIMIT_S,
     )
     return git(work, "rev-parse", "HEAD").strip()
