@@ -1,5 +1,7 @@
 """Bundles: the mailbox goes where no network reaches (CAPABILITIES V4)."""
 
+import os
+import stat
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ from gitmail.errors import (
     BundleIncompleteError,
     CorruptMailboxError,
     DiskError,
+    DiskFullError,
     InvalidArgumentError,
     InvalidCursorError,
     InvalidNameError,
@@ -18,13 +21,14 @@ from gitmail.errors import (
 from gitmail.mailbox import bundles
 from gitmail.mailbox.bundle_bases import commits_since
 from gitmail.mailbox.bundle_values import Contents
+from gitmail.store.bundle import write_bundle
 from gitmail.store.store import Step
 from gitmail.store.transport import Git
 from tests.bundlefiles import objects_of, refused, state, twin
 from tests.helpers import SettableClock, files_in_tip, git
 from tests.mailboxes import pending, tip
 from tests.mailfiles import Clone
-from tests.processes import assert_sound, needs_git
+from tests.processes import assert_sound, needs_git, posix_only
 
 pytestmark = needs_git
 
@@ -357,24 +361,95 @@ def test_where_nothing_is_new_no_bundle_is_written(
     assert file.read_text("ascii") == "another file"
 
 
-def test_a_bundle_replaces_a_file_in_one_step_or_not_at_all(
-    mailbox: Mailbox, tmp_path: Path
-) -> None:
-    """Nothing is left behind where it cannot be written, and the next has all of it."""
+def test_a_bundle_replaces_a_file_in_one_step(mailbox: Mailbox, tmp_path: Path) -> None:
+    """Nothing is left beside it."""
     folder = tmp_path / "out"
     folder.mkdir()
-    (folder / "taken").mkdir()
-    for bad in (folder / "taken", folder / "missing" / "x.bundle"):
-        with pytest.raises(DiskError):
-            mailbox.create_bundle(bad)
-    assert names(folder) == ["taken"]
-
     (folder / "x.bundle").write_text("another file", "ascii")
+
     made = mailbox.create_bundle(folder / "x.bundle")
 
-    assert made.since is None
-    assert names(folder) == ["taken", "x.bundle"]
+    assert names(folder) == ["x.bundle"]
     assert made.size_bytes == (folder / "x.bundle").stat().st_size
+
+
+@posix_only
+def test_a_bundle_replaces_nothing_but_a_file(mailbox: Mailbox, tmp_path: Path) -> None:
+    """A folder, a pipe and a device stay, and the next bundle has all of it."""
+    folder = tmp_path / "out"
+    (folder / "taken").mkdir(parents=True)
+    os.mkfifo(folder / "pipe")
+    (folder / "loop").symlink_to("loop")
+    before = names(folder)
+
+    for bad in (folder / "taken", folder / "pipe", Path("/dev/null")):
+        with pytest.raises(InvalidArgumentError, match=bad.name):
+            mailbox.create_bundle(bad)
+    with pytest.raises(InvalidArgumentError, match="missing"):
+        mailbox.create_bundle(folder / "missing" / "x.bundle")
+    with pytest.raises(DiskError, match="loop"):
+        mailbox.create_bundle(folder / "loop")
+
+    assert names(folder) == before
+    assert stat.S_ISFIFO((folder / "pipe").lstat().st_mode)
+    assert stat.S_ISCHR(Path("/dev/null").lstat().st_mode)
+    assert mailbox.create_bundle(folder / "x.bundle").since is None
+
+
+@posix_only
+def test_a_bundle_is_written_where_a_link_leads(
+    mailbox: Mailbox, tmp_path: Path
+) -> None:
+    """To the drive that it is carried on, say, whether a file is there or not."""
+    (tmp_path / "drive").mkdir()
+    link = tmp_path / "link.bundle"
+    link.symlink_to(tmp_path / "drive" / "x.bundle")
+
+    for _ in range(2):
+        made = mailbox.create_bundle(link, since="all")
+
+        assert (made.path, link.is_symlink()) == (str(link), True)
+        assert names(tmp_path / "drive") == ["x.bundle"]
+        assert mailbox.inspect_bundle(link).is_known
+
+
+@posix_only
+def test_no_bundle_is_written_into_the_mailbox(
+    mailbox: Mailbox, tmp_path: Path
+) -> None:
+    """Neither over what it is made of nor beside it, nor by way of a link."""
+    before = state(mailbox.path)
+    (tmp_path / "link").symlink_to(mailbox.path / ".git")
+
+    for bad in (
+        mailbox.path / ".git" / "HEAD",
+        mailbox.path / "new.bundle",
+        tmp_path / "link" / "HEAD",
+    ):
+        with pytest.raises(InvalidArgumentError, match=bad.name):
+            mailbox.create_bundle(bad)
+
+    assert state(mailbox.path) == before
+
+
+@posix_only
+def test_where_there_is_no_room_for_a_bundle_its_own_name_is_told(
+    mailbox: Mailbox, file: Path
+) -> None:
+    """Not that of the draft, which is gone."""
+    import resource  # noqa: PLC0415 - Windows has none
+
+    commit = tip(mailbox)
+    allowed = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, allowed[1]))
+    try:
+        with pytest.raises(DiskFullError) as caught:
+            write_bundle(file, commit, None, "", bytes(1000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, allowed)
+
+    assert str(file) in caught.value.message
+    assert not list(file.parent.glob("*bundle*"))
 
 
 @pytest.mark.parametrize("name", ["", "a\0b", "/"])

@@ -21,7 +21,14 @@ from gitmail.mailbox.bundle_bases import LAST, base_of, commits_since, mark, rem
 from gitmail.mailbox.bundle_values import Applied, Bundled, Contents, Inspected
 from gitmail.records.names import CommitId, parse_agent_name
 from gitmail.records.paths import Family, parse_path
-from gitmail.store.bundle import Bundle, read_bundle, remark_of, write_bundle
+from gitmail.store.bundle import (
+    Bundle,
+    read_bundle,
+    remark_of,
+    shown_path,
+    target_of,
+    write_bundle,
+)
 from gitmail.store.creation import create_repository
 from gitmail.store.disk import translated
 from gitmail.store.pack import release_pack, write_pack
@@ -78,17 +85,19 @@ def create(
     at most a temporary file beside it.
 
     Args:
-        file: Where to; a file that is there is replaced.
+        file: Where to; a file that is there is replaced, and a link followed.
         since: `last` for what came since the last bundle that was made or applied
             here, `all`, or a cursor: what its commit has is left out.
         git: An installed git, which is faster; None does it without.
 
     Raises:
+        InvalidArgumentError: No bundle may be written there.
         InvalidCursorError: `since` names no commit of this mailbox's history.
         StorageError: The file cannot be written, or the mailbox is damaged.
     """
-    path = _path(file)
     store = mailbox.store
+    path = _path(file)
+    target = target_of(path, store.root)
     tip, base, name, commits, contents = store.read(
         lambda view: _ask(view, store.local, since)
     )
@@ -97,7 +106,7 @@ def create(
         from gitmail.store.outgoing import make_pack  # noqa: PLC0415 - as said above
 
         pack = make_pack(store.git_dir, tip, base, commits, git)
-        size = write_bundle(path, tip, base, remark_of(name), pack)
+        size = write_bundle(target, tip, base, remark_of(name), pack)
         remember(store, tip)
     return Bundled(
         path=shown_path(path), tip=tip, since=base, contents=contents, size_bytes=size
@@ -198,11 +207,6 @@ def start(root: Path, file: str | Path) -> CommitId:
         finally:
             store.close()
     return opened.bundle.tip
-
-
-def shown_path(path: Path) -> str:
-    """Return a path as text, whatever bytes are in it."""
-    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _path(file: str | Path) -> Path:

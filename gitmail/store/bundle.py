@@ -5,6 +5,7 @@ tip and the commits that it stands on, and a pack. `git bundle verify`, `git clo
 `git fetch` read such a file too.
 """
 
+import os
 import re
 import stat
 from contextlib import suppress
@@ -13,13 +14,14 @@ from itertools import takewhile
 from pathlib import Path
 from uuid import uuid4
 
-from gitmail.errors import BundleInvalidError
+from gitmail.errors import BundleInvalidError, InvalidArgumentError
 from gitmail.records.names import CommitId
 from gitmail.store.disk import (
     flush_folder,
     remove_quietly,
     replace,
     translated,
+    translation,
     write_durably,
 )
 from gitmail.store.refs import REF
@@ -90,6 +92,35 @@ def read_bundle(path: Path, name: str) -> Bundle:
     )
 
 
+def shown_path(path: Path) -> str:
+    """Return a path as text, whatever bytes are in it."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
+
+
+def target_of(path: Path, mailbox: Path) -> Path:
+    """Return where a bundle for a path is to be written, with links followed.
+
+    Args:
+        mailbox: The mailbox's folder, in which no bundle may be.
+
+    Raises:
+        InvalidArgumentError: No bundle may be written there.
+        StorageError: That cannot be told.
+    """
+    with translated(path):
+        target = Path(os.path.realpath(path))
+        accepted = ""
+        if os.path.lexists(target) and not stat.S_ISREG(target.stat().st_mode):
+            accepted = "it must be a regular file, or not there yet"
+        elif not target.parent.is_dir():
+            accepted = "it must be in a folder that is there"
+        elif any(each.samefile(mailbox) for each in target.parents):
+            accepted = "it must be outside of the mailbox's own folder"
+    if accepted:
+        raise InvalidArgumentError("FILE", shown_path(path), accepted)
+    return target
+
+
 def write_bundle(
     path: Path,
     tip: CommitId,
@@ -105,16 +136,17 @@ def write_bundle(
     """
     before = f"-{prerequisite} {remark}\n" if prerequisite else ""
     data = _SIGNATURE + f"{before}{tip} {REF}\n\n".encode() + pack
-    draft = path.with_name(f".{path.name[:100]}.{uuid4().hex}")
-    with translated(path):
-        try:
-            write_durably(draft, data, 0o644)
-            replace(draft, path)
-        except OSError:
-            with suppress(OSError):
-                remove_quietly(draft)
-            raise
+    draft = path.with_name(f".bundle.{uuid4().hex}")
+    try:
+        write_durably(draft, data, 0o644)
+        replace(draft, path)
         flush_folder(path.parent)
+    except OSError as error:
+        with suppress(OSError):
+            remove_quietly(draft)
+        # The system names the draft, of which nobody knows.
+        unnamed = OSError(error.errno, error.strerror)
+        raise translation(unnamed, shown_path(path)) from error
     return len(data)
 
 
