@@ -89,6 +89,7 @@ STATUS = Status(
     unread_count=0,
     unacked_count=0,
     exchange=None,
+    lost=(),
     quarantine=((EVIL, EVIL),),
     uncommitted=(),
 )

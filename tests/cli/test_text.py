@@ -131,6 +131,7 @@ def _evil_texts(look: Look) -> dict[str, str]:
         unread_count=0,
         unacked_count=0,
         exchange=None,
+        lost=(),
         quarantine=((EVIL, EVIL),),
         uncommitted=((EVIL, EVIL),) * 30,
     )
@@ -338,6 +339,7 @@ def test_many_hand_edits_are_counted_and_the_first_named() -> None:
         unread_count=None,
         unacked_count=None,
         exchange=None,
+        lost=(),
         quarantine=(("messages/a.md", "line 1: no header"),),
         uncommitted=tuple((f"f{n}.md", "added") for n in range(25)),
     )
