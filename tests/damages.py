@@ -439,6 +439,18 @@ def keep_the_guard_of_another(box: Path) -> Found:
     return {(".git/hooks/pre-receive", Kind.INCOMPLETE_REPOSITORY)}
 
 
+def empty_the_guard(box: Path) -> Found:
+    """As after a power cut; git runs it, and it says yes to all."""
+    os.truncate(box / ".git" / "hooks" / "pre-receive", 0)
+    return {(".git/hooks/pre-receive", Kind.INCOMPLETE_REPOSITORY)}
+
+
+def empty_the_settings(box: Path) -> Found:
+    """The same."""
+    os.truncate(box / ".git" / "config", 0)
+    return {(".git/config", Kind.SETTING)}
+
+
 def disarm_the_guard(box: Path) -> Found:
     """As on a file system without permissions."""
     (box / ".git" / "hooks" / "pre-receive").chmod(0o644)
@@ -484,5 +496,12 @@ REPOSITORY = [
     *(empty_other_refs, put_a_folder_in_the_place_of_the_branch),
     *(put_refs_below_the_branch, put_a_file_in_the_place_of_local_state),
     *(set_what_git_refuses, set_a_work_tree, set_extensions_of_an_old_format),
-    *(init_it_again, claim_to_be_shallow, garble_the_index, damage_pages_of_the_index),
+    *(
+        init_it_again,
+        empty_the_guard,
+        empty_the_settings,
+        claim_to_be_shallow,
+        garble_the_index,
+        damage_pages_of_the_index,
+    ),
 ]

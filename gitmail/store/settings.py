@@ -59,7 +59,8 @@ def _read(config: Path) -> tuple[str, ConfigFile | None]:
     try:
         if b"\0" in config.read_bytes():  # a power cut leaves that
             return "it is damaged", None
-        return "", ConfigFile.from_path(config, expand_includes=False)
+        found = ConfigFile.from_path(config, expand_includes=False)
+        return ("", found) if len(found) else ("it is empty", None)
     except FileNotFoundError:
         return "it is missing", None
     except ValueError as error:
@@ -112,7 +113,10 @@ def _key(section: _Section, name: bytes) -> str:
 def _renew(case: Case, config: Path) -> str:
     was = f", the old one {case.copy(config)}" if config.exists() else ""
     replace_as_git(config, CONFIG.encode())
-    return f"made anew{was}"
+    # Once there was a remote, which was named in the settings alone.
+    is_known = (case.local / "remote.json").exists()
+    more = "; name the remote again with: gitmail remote add URL" if is_known else ""
+    return f"made anew{was}{more}"
 
 
 def _set(case: Case, config: Path, section: _Section, name: bytes, value: bytes) -> str:
