@@ -20,6 +20,7 @@ from tests.helpers import environment, git
 
 LONG_AGO_S = 1_700_000_000
 REF = Path(".git", "refs", "heads", "gitmail")
+PACKED = Path(".git", "packed-refs")
 INDEX = Path(".git", "gitmail", "index.sqlite")
 FACT = "memory/facts/parser/owner.md"
 Found = set[tuple[str, Kind]]
@@ -303,6 +304,51 @@ def fill_the_branch_with_zeros(box: Path) -> Found:
     return at(box, box / REF, Kind.BRANCH_UNREADABLE)
 
 
+def fill_the_packed_refs_with_zeros(box: Path) -> Found:
+    """The branch was among them."""
+    git(box, "pack-refs", "--all")
+    (box / PACKED).write_bytes(bytes(100))
+    found = {(PACKED.as_posix(), Kind.REF_UNREADABLE)}
+    return found | at(box, box / REF, Kind.BRANCH_UNREADABLE)
+
+
+def garble_a_row_of_the_packed_refs(box: Path) -> Found:
+    """The others stay, that of the branch among them."""
+    git(box, "tag", "one", "gitmail~1")
+    git(box, "pack-refs", "--all")
+    with (box / PACKED).open("ab") as stream:
+        stream.write(b"0123456 refs/tags/two")
+    return {(PACKED.as_posix(), Kind.REF_UNREADABLE)}
+
+
+def empty_other_refs(box: Path) -> Found:
+    """As after a power cut, where refs were not flushed."""
+    names = ("refs/remotes/origin/gitmail", "refs/tags/one", "refs/heads/other")
+    files = [leave(box / ".git" / name, bytes(41)) for name in names]
+    return set().union(*(at(box, file, Kind.REF_UNREADABLE) for file in files))
+
+
+def put_a_folder_in_the_place_of_the_branch(box: Path) -> Found:
+    """It is empty, which git does not mind, and the branch is packed."""
+    git(box, "pack-refs", "--all")
+    (box / REF / "below").mkdir(parents=True)
+    return at(box, box / REF, Kind.BRANCH_UNREADABLE)
+
+
+def put_refs_below_the_branch(box: Path) -> Found:
+    """As some program did that copies files one by one."""
+    git(box, "pack-refs", "--all")
+    leave(box / REF / "below", git(box, "rev-parse", "gitmail~1").encode())
+    return at(box, box / REF, Kind.BRANCH_UNREADABLE)
+
+
+def put_a_file_in_the_place_of_local_state(box: Path) -> Found:
+    """Nothing can be locked then."""
+    shutil.rmtree(box / INDEX.parent)
+    leave(box / INDEX.parent, b"Somebody's.")
+    return at(box, box / INDEX.parent, Kind.INCOMPLETE_REPOSITORY)
+
+
 def point_head_elsewhere(box: Path) -> Found:
     """Somebody thought that this is a checkout."""
     git(box, "symbolic-ref", "HEAD", "refs/heads/main")
@@ -347,6 +393,33 @@ def garble_the_settings(box: Path) -> Found:
     return {(".git/config", Kind.SETTING)}
 
 
+def set_what_git_refuses(box: Path) -> Found:
+    """Git would not read a thing."""
+    git(box, "config", "remote.origin.url", "/somewhere")
+    with (box / ".git" / "config").open("a", encoding="ascii") as stream:
+        stream.write("[extensions]\n\tobjectFormat = sha256\n\tnews = true\n")
+        stream.write("[core]\n\trepositoryformatversion = 7\n\tbare = perhaps\n")
+    return {(".git/config", Kind.SETTING)}
+
+
+def set_a_work_tree(box: Path) -> Found:
+    """Git says that this makes no sense."""
+    git(box, "config", "core.worktree", "/somewhere")
+    return {(".git/config", Kind.SETTING)}
+
+
+def set_extensions_of_an_old_format(box: Path) -> Found:
+    """Git refuses them although their values are the usual ones."""
+    git(box, "config", "extensions.objectFormat", "sha1")
+    return {(".git/config", Kind.SETTING)}
+
+
+def init_it_again(box: Path) -> Found:
+    """Somebody's `git init`, which says that it is not bare."""
+    git(box, "init", "-q")
+    return {(".git/config", Kind.SETTING)}
+
+
 def lose_folders(box: Path) -> Found:
     """As some programs do that copy no empty folders."""
     shutil.rmtree(box / ".git" / "refs" / "tags")
@@ -364,6 +437,18 @@ def keep_the_guard_of_another(box: Path) -> Found:
     guard = box / ".git" / "hooks" / "pre-receive"
     guard.write_text(guard.read_text("utf-8").replace(sys.executable, "/gone/python"))
     return {(".git/hooks/pre-receive", Kind.INCOMPLETE_REPOSITORY)}
+
+
+def empty_the_guard(box: Path) -> Found:
+    """As after a power cut; git runs it, and it says yes to all."""
+    os.truncate(box / ".git" / "hooks" / "pre-receive", 0)
+    return {(".git/hooks/pre-receive", Kind.INCOMPLETE_REPOSITORY)}
+
+
+def empty_the_settings(box: Path) -> Found:
+    """The same."""
+    os.truncate(box / ".git" / "config", 0)
+    return {(".git/config", Kind.SETTING)}
 
 
 def disarm_the_guard(box: Path) -> Found:
@@ -407,5 +492,16 @@ REPOSITORY = [
     *(point_head_elsewhere, detach_head, lose_head, change_settings),
     *(lose_the_settings, fill_the_settings_with_zeros, garble_the_settings),
     *(lose_folders, lose_the_guard, keep_the_guard_of_another, disarm_the_guard),
-    *(claim_to_be_shallow, garble_the_index, damage_pages_of_the_index),
+    *(fill_the_packed_refs_with_zeros, garble_a_row_of_the_packed_refs),
+    *(empty_other_refs, put_a_folder_in_the_place_of_the_branch),
+    *(put_refs_below_the_branch, put_a_file_in_the_place_of_local_state),
+    *(set_what_git_refuses, set_a_work_tree, set_extensions_of_an_old_format),
+    *(
+        init_it_again,
+        empty_the_guard,
+        empty_the_settings,
+        claim_to_be_shallow,
+        garble_the_index,
+        damage_pages_of_the_index,
+    ),
 ]

@@ -387,6 +387,48 @@ def test_settings_that_a_person_added_stay(box: Path) -> None:
         assert git(box, "config", name) == f"{value}\n"
 
 
+def test_settings_with_which_git_does_not_work_leave_the_others(box: Path) -> None:
+    """Each is put right, and the file as it was before the first is kept."""
+    damages.set_what_git_refuses(box)
+    before = (box / ".git" / "config").read_bytes()
+
+    value = repair(box)
+
+    assert value.left_count == 0
+    assert git(box, "config", "remote.origin.url").strip() == "/somewhere"
+    assert git(box, "config", "core.bare").strip() == "true"
+    assert git(box, "config", "--get-regexp", "extensions", check=False) == ""
+    assert Path(str(value.rescued), "git", "config").read_bytes() == before
+
+
+def test_refs_that_git_keeps_otherwise_are_left_to_a_person(box: Path) -> None:
+    """They are not lost, so nothing is put in their place."""
+    with (box / ".git" / "config").open("a", encoding="ascii") as stream:
+        stream.write("[extensions]\n\trefStorage = reftable\n")
+
+    (left,) = repair(box).findings
+
+    assert (left.kind, left.is_repaired) == (Kind.SETTING, False)
+    assert "refs migrate --ref-format=files" in str(left.advice)
+
+
+def test_a_link_in_the_place_of_what_was_rescued_is_not_followed(
+    box: Path, tmp_path: Path
+) -> None:
+    """It may lead to anywhere."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (box / ".git" / "gitmail" / "rescued").symlink_to(elsewhere)
+    (box / "mine.txt").write_text("Mine.", "ascii")
+
+    value = repair(box)
+
+    assert value.left_count == 0
+    assert list(elsewhere.iterdir()) == []
+    assert Path(str(value.rescued), "files", "mine.txt").read_text("ascii") == "Mine."
+    assert Path(str(value.rescued)).is_relative_to(box)
+
+
 def test_what_was_replaced_is_kept_as_it_was(box: Path) -> None:
     """Also what was in a file that could not be read."""
     damages.garble_the_settings(box)

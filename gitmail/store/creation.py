@@ -119,6 +119,8 @@ def guard_python(git_dir: Path) -> str | None:
         if not hook.exists():
             return None
         text = hook.read_text("utf-8", "replace")
+    if not text.strip("\0"):  # a power cut leaves that, and git would pass by it
+        return None
     if _GUARD_LINE not in text.splitlines():
         return ""
     before, after = _GUARD.split("%s")

@@ -31,6 +31,7 @@ from gitmail.store.leftovers import check_locks, check_temporary_files
 from gitmail.store.lock import Lock
 from gitmail.store.lost import keep_if_lost
 from gitmail.store.recovering import check_lost
+from gitmail.store.references import check_branch_place, check_refs
 from gitmail.store.refs import Branch
 from gitmail.store.repository import Repository
 from gitmail.store.restoring import check_history
@@ -68,26 +69,53 @@ def examine(
     """
     case = Case(root, repairs=repair, moment=moment, progress=progress)
     with ExitStack() as stack, translated(root):
-        with suppress(OSError):  # a mailbox that cannot be written can be looked at
-            case.local.mkdir(exist_ok=True)
-        if repair:
-            stack.enter_context(Lock(case.stamp).held(LOCK_TIMEOUT_S))
-            # Folding would copy what is damaged to where it has not been looked for.
-            fold_lock = Lock(case.local / FOLD_LOCK)
-            stack.enter_context(fold_lock.held(LOCK_TIMEOUT_S))
-        check_locks(case)  # first, for whoever mends the rest takes them too
-        check_layout(case)
-        check_temporary_files(case)
-        check_history(case)
-        check_lost(case)
-        _check_files(case)
-        _check_index(case)
-        _check_use(case)
+        if _has_local_state(case):
+            if repair:
+                stack.enter_context(Lock(case.stamp).held(LOCK_TIMEOUT_S))
+                # Folding would copy what is damaged to where nobody looked for it.
+                fold_lock = Lock(case.local / FOLD_LOCK)
+                stack.enter_context(fold_lock.held(LOCK_TIMEOUT_S))
+            _check_all(case)
     return Checkup(
         path=str(root),
         findings=tuple(case.findings),
         rescued=str(case.rescued) if case.rescued else None,
     )
+
+
+def _has_local_state(case: Case) -> bool:
+    """Make the folder of local state, unless something else is in its place."""
+    local = case.local
+    if os.path.lexists(local) and not local.is_dir():
+        return case.found(
+            Kind.INCOMPLETE_REPOSITORY,
+            local,
+            "it is no folder, so that the rest cannot be looked at",
+            mend=partial(_make_local_state, case),
+        )
+    with suppress(OSError):  # a mailbox that cannot be written can be looked at
+        local.mkdir(exist_ok=True)
+    return True
+
+
+def _make_local_state(case: Case) -> str:
+    was = case.rescue_beside(case.local)
+    case.local.mkdir()
+    return f"made, what was there {was}"
+
+
+def _check_all(case: Case) -> None:
+    check_locks(case)  # first, for whoever mends the rest takes them too
+    check_layout(case)
+    check_temporary_files(case)
+    check_refs(case)
+    if not check_branch_place(case):
+        return  # the rest starts from the branch
+    check_history(case)
+    check_lost(case)
+    _check_files(case)
+    _check_index(case)
+    _check_use(case)
 
 
 def _check_files(case: Case) -> None:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from itertools import count
+from itertools import count, filterfalse
 from pathlib import Path
 
 from gitmail.errors import GitmailError
 from gitmail.store.discovery import LOCAL
-from gitmail.store.disk import translated
+from gitmail.store.disk import replace, translated, write_durably
 from gitmail.store.keeper import Progress
 from gitmail.store.lock import Lock
 
@@ -32,6 +32,7 @@ class Kind(StrEnum):
     HEAD_ELSEWHERE = "head_elsewhere"
     BRANCH_UNREADABLE = "branch_unreadable"
     LOST_COMMITS = "lost_commits"
+    REF_UNREADABLE = "ref_unreadable"
     DAMAGED_PACK = "damaged_pack"
     DAMAGED_OBJECT = "damaged_object"
     MISSING_OBJECT = "missing_object"
@@ -191,6 +192,13 @@ class Case:
         path.rename(target)
         return f"moved to {self.shown(target)}"
 
+    def rescue_beside(self, path: Path) -> str:
+        """Move what stands where local state belongs, and say where to."""
+        names = _numbered(path.with_name(f"{path.name}-rescued"))
+        target = next(filterfalse(os.path.lexists, names))
+        path.rename(target)
+        return f"moved to {self.shown(target)}"
+
     def copy(self, path: Path) -> str:
         """Copy something that is replaced, and return the words that say where to."""
         target = self._place_for(path)
@@ -202,16 +210,13 @@ class Case:
         below = path.relative_to(self.git_dir if inside else self.root)
         target = self._folder() / ("git" if inside else "files") / below
         target.parent.mkdir(parents=True, exist_ok=True)
-        return target
+        return next(filterfalse(os.path.lexists, _numbered(target)))
 
     def _folder(self) -> Path:
         if self.rescued is None:
             stamp = f"{self.moment.astimezone(UTC):%Y-%m-%dT%H%M%SZ}"
-            names = (f"{stamp}-{n}" if n else stamp for n in count())
-            parent = self.local / "rescued"
-            folder = next(
-                parent / name for name in names if not (parent / name).exists()
-            )
+            parent = next(filter(_may_hold, _numbered(self.local / "rescued")))
+            folder = next(filterfalse(os.path.lexists, _numbered(parent / stamp)))
             folder.mkdir(parents=True)
             self.rescued = folder
         return self.rescued
@@ -220,6 +225,28 @@ class Case:
         """Tell how far a piece of work is, now and then."""
         if self.progress and number % 1000 == 0:
             self.progress(what, number)
+
+
+def _numbered(path: Path) -> Iterator[Path]:
+    """Yield a path, and then the same with a number behind it."""
+    yield path
+    yield from (path.with_name(f"{path.name}-{number}") for number in count(1))
+
+
+def _may_hold(folder: Path) -> bool:
+    """Tell whether files can be put below a folder; a link may lead anywhere."""
+    return not os.path.lexists(folder) or (folder.is_dir() and not folder.is_symlink())
+
+
+def replace_as_git(file: Path, data: bytes) -> None:
+    """Replace a file of the repository, which git then cannot write at the same time.
+
+    Raises:
+        FileExistsError: A running git is at it.
+    """
+    lock = file.with_name(f"{file.name}.lock")
+    write_durably(lock, data, 0o644)
+    replace(lock, file)
 
 
 def entries(folder: Path) -> list[Path]:

@@ -70,7 +70,8 @@ class Branch:
             value = self._from_packed() or self._loose()
         if value is None or is_hex(value):
             return CommitId(value) if value else None
-        raise CorruptMailboxError(f"{REF} holds {value[:40]!r}", self._git_dir)
+        where = os.path.dirname(self._git_dir)
+        raise CorruptMailboxError(f"{REF} holds {value[:40]!r}", where)
 
     def move(self, old: CommitId | None, new: CommitId) -> bool:
         """Point the branch at `new` if it still points at `old`; durable on return.

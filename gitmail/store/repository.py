@@ -438,13 +438,11 @@ class Repository:
 
 
 def _close(objects: DiskObjectStore) -> None:
-    """Close what is open, also where an error on its way to the caller holds a pack.
+    """Close all, also where an error on its way holds a view of a pack.
 
-    Dulwich lets go of such a pack's mapping, raises `BufferError` and leaves the rest
-    open. The mapping goes with the error.
+    Dulwich lets go of that pack's mapping, raises and leaves the rest open.
     """
-    packs = objects._pack_cache  # noqa: SLF001 - `packs` would look for new ones
-    for pack in packs.values():
+    for pack in objects._pack_cache.values():  # noqa: SLF001 - `packs` looks for more
         with suppress(BufferError):
             pack.close()
     for alternate in objects._alternates or ():  # noqa: SLF001 - as said

@@ -115,7 +115,8 @@ def test_a_mailbox_that_cannot_be_opened_is_found_from_wherever_it_would_be(
     gitmail.folder /= below
     for command in ("status", "agents", "init"):
         error = gitmail("--json", command).error
-        assert (error["code"], error["path"]) == ("corrupt_mailbox", str(box))
+        assert error["code"] == "corrupt_mailbox"
+        assert Path(error["path"]).is_relative_to(box)
         assert "gitmail doctor --repair" in error["hint"]
     assert gitmail("--json", "doctor").json["mailbox"] == str(box)
     ran = gitmail("--mailbox", str(box.parent), "--json", "doctor", "--repair")
