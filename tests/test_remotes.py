@@ -189,6 +189,51 @@ def test_what_was_seen_of_a_remote_is_forgotten_with_it(
     assert mailbox.status().exchange is None
 
 
+@both
+@pytest.mark.parametrize(
+    ("first", "second"), [("gitmail", "gitmail/x"), ("gitmail/x", "gitmail")]
+)
+@pytest.mark.parametrize("is_packed", [False, True], ids=["loose", "packed"])
+def test_a_branch_below_the_branch_of_another_remote_is_fetched(
+    mailbox: Mailbox,
+    folder: Path,
+    clock: SettableClock,
+    how: str,
+    first: str,
+    second: str,
+    *,
+    is_packed: bool,
+) -> None:
+    """What was fetched from the one does not stand in the way of the other."""
+    one, two = (make_remote(folder / f"{name}.git") for name in ("one", "two"))
+    mailbox.set_remote(str(one), branch=first)
+    mailbox.sync(git=by(how))
+    if is_packed:
+        git(mailbox.path, "pack-refs", "--all")
+    mailbox.set_remote(str(two), branch=second)
+    assert git(mailbox.path, "for-each-ref", "refs/remotes") == ""
+    mailbox.sync(git=by(how))
+    words = {"branch": second, "git": by(how), "clock": clock}
+    with Mailbox.clone(folder / "clone", str(two), **words) as clone:
+        clone.agent("builder").send(to="reviewer", body="There.")
+        in_turn(how, clone, mailbox)
+        assert_same(mailbox, clone)
+
+    shown = git(mailbox.path, "for-each-ref", "--format=%(refname)", "refs/remotes")
+    assert shown.split() == [f"refs/remotes/origin/{second}"]
+
+
+def test_the_mailbox_itself_is_no_remote(mailbox: Mailbox, folder: Path) -> None:
+    """However it is named, for nothing would ever be exchanged."""
+    (folder / "link").symlink_to(mailbox.path)
+    places = (mailbox.path, mailbox.path / ".git", folder / "link")
+    for url in (*map(str, places), mailbox.path.as_uri()):
+        error = refused(mailbox, mailbox.set_remote, url)
+        assert isinstance(error, InvalidArgumentError)
+        assert "than the mailbox itself" in error.message
+    assert mailbox.remote() is None
+
+
 @pytest.mark.parametrize(
     "text", ["", "nonsense", "[]", '{"there": 7}', '{"there": "x", "tip": null}']
 )
@@ -197,9 +242,11 @@ def test_what_was_seen_is_a_help_and_no_more(
 ) -> None:
     """Where its file is damaged, the next sync makes it anew."""
     shared(mailbox, folder / "remote.git", "git")
-    (mailbox.store.local / "remote.json").write_text(text, "utf-8")
+    for name in ("remote.json", "remote-failed.json"):
+        (mailbox.store.local / name).write_text(text, "utf-8")
 
     assert mailbox.status().exchange.relation is Relation.UNKNOWN
+    assert mailbox.status().exchange.failure is None
     mailbox.sync(git=by("git"))
     assert mailbox.status().exchange.relation is Relation.SAME
 

@@ -442,8 +442,9 @@ def test_a_remote_that_was_rewritten_is_noticed_and_nothing_is_taken_from_it(
         assert error.details["reason"] == said
         assert "--force" not in error.hint
     assert git(remote, "rev-parse", "gitmail").strip() == now
-    relation = mailbox.status().exchange.relation
-    assert relation is (Relation.AHEAD if rewrite is cut else Relation.DIVERGED)
+    found = mailbox.status().exchange
+    assert found.failure.code == "remote_rewritten"
+    assert found.relation is (Relation.AHEAD if rewrite is cut else Relation.DIVERGED)
 
 
 @posix_only
@@ -748,6 +749,40 @@ def test_a_remote_that_is_gone_is_an_error_and_mail_goes_on(
     found = mailbox.status().exchange
     assert (found.relation, found.ahead_count) == (Relation.AHEAD, 1)
     assert found.at is not None
+    assert found.failure.code == "remote_failed"
+    assert found.at < found.failure.at < mailbox.now()
+    (folder / "moved.git").rename(remote)
+    mailbox.sync(git=by(how))
+    assert mailbox.status().exchange.failure is None
+
+
+@both
+def test_a_failure_is_of_the_remote_that_failed(
+    mailbox: Mailbox, folder: Path, how: str
+) -> None:
+    """Another one has not failed yet."""
+    mailbox.set_remote(str(folder / "nowhere.git"))
+    refused(mailbox, mailbox.sync, git=by(how))
+    assert mailbox.status().exchange.failure.code == "remote_failed"
+    mailbox.set_remote(str(make_remote(folder / "remote.git")))
+    assert mailbox.status().exchange.failure is None
+
+
+@both
+@pytest.mark.parametrize("push", [True, False])
+def test_a_branch_that_was_removed_from_a_remote_is_told_when_it_is_pushed_again(
+    mailbox: Mailbox, folder: Path, how: str, *, push: bool
+) -> None:
+    """Somebody may have meant it to be gone."""
+    remote = shared(mailbox, folder / "remote.git", how)
+    git(remote, "update-ref", "-d", "refs/heads/gitmail")
+    ((path, text),) = mailbox.sync(push=push, git=by(how)).notes
+
+    assert path == "refs/heads/gitmail"
+    assert text.startswith("it was gone there")
+    assert ("pushed again" in text) is push
+    assert bool(git(remote, "for-each-ref")) is push
+    assert mailbox.sync(git=by(how)).notes == () or not push
 
 
 @both

@@ -75,7 +75,8 @@ class Agent:
             to: Names, `team:NAME` or `all`; a list, or text with commas.
             kind: brief, status, review, ack or note (the default).
             importance: low, normal (the default), high or urgent.
-            request_id: Makes a retry safe: the same content is sent once.
+            request_id: Makes a retry safe: the same content is sent once, by clones
+                that know of each other's mail.
             expires_in: Such as `2h`; then unacknowledged mail leaves the lists.
 
         Raises:

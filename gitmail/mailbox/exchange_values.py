@@ -9,6 +9,7 @@ from gitmail.records.names import CommitId
 
 if TYPE_CHECKING:  # a server does not wait for these before it answers
     from gitmail.store.remote import Remote
+    from gitmail.store.remote_book import Failure
     from gitmail.store.store import Step
 
 
@@ -28,6 +29,7 @@ class Exchange:
 
     Attributes:
         at: When an exchange last succeeded.
+        failure: What went wrong since, None where nothing did.
     """
 
     remote: "Remote"
@@ -35,6 +37,7 @@ class Exchange:
     ahead_count: int = 0
     behind_count: int = 0
     at: datetime | None = None
+    failure: "Failure | None" = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gitmail.clock import Clock
-from gitmail.errors import GitmailError
+from gitmail.errors import GitmailError, InvalidArgumentError, StorageError
 from gitmail.mailbox.checks import flag
 from gitmail.mailbox.exchange_values import Beginning, Synced
 from gitmail.mailbox.syncing import Sync, check_fetched, refuse_shallow
@@ -15,7 +15,8 @@ from gitmail.records.names import CommitId
 from gitmail.store.creation import create_repository
 from gitmail.store.lock import Lock
 from gitmail.store.refs import BRANCH
-from gitmail.store.remote import Remote, RemoteBook, check_remote
+from gitmail.store.remote import Remote, check_remote
+from gitmail.store.remote_book import Failure, RemoteBook
 from gitmail.store.repository import Repository
 from gitmail.store.store import Store
 from gitmail.store.transport import Git, open_transport
@@ -48,6 +49,10 @@ def set_remote(mailbox: "Mailbox", url: str, *, branch: str = BRANCH) -> Remote:
         InvalidInputError: The URL or the branch.
     """
     found = check_remote(url, branch)
+    place = found.folder.resolve() if found.folder else None
+    if place in (mailbox.path.resolve(), mailbox.store.git_dir.resolve()):
+        rule = "another repository than the mailbox itself"
+        raise InvalidArgumentError("url", found.shown_url, rule)
     book_of(mailbox.store).write(found)
     return found
 
@@ -85,7 +90,19 @@ def sync(mailbox: "Mailbox", *, push: bool = True, git: Git | None = None) -> Sy
     book = book_of(store)
     transport = open_transport(store.git_dir, book.needed(), git)
     with Lock(store.local / "sync.lock").held(_TIMEOUT_S):
-        return Sync(store, book, transport, mailbox.now, push=push).run()
+        try:
+            return Sync(store, book, transport, mailbox.now, push=push).run()
+        except GitmailError as error:
+            _note_failure(book, Failure(error.code, mailbox.now()))
+            raise
+
+
+def _note_failure(book: RemoteBook, failure: Failure) -> None:
+    """Write down for `status` what went wrong, if that can be written."""
+    try:
+        book.note_failure(failure)
+    except StorageError as error:
+        logger.warning("that the exchange failed is not kept: %s", error)
 
 
 def start(root: Path, remote: Remote, git: Git | None, clock: Clock) -> CommitId | None:

@@ -32,7 +32,8 @@ from gitmail.records.names import CommitId
 from gitmail.records.paths import CHARTER_PATH
 from gitmail.store.fetched import check_complete
 from gitmail.store.history import ahead_and_behind
-from gitmail.store.remote import NAME, Remote, RemoteBook
+from gitmail.store.remote import NAME, Remote
+from gitmail.store.remote_book import RemoteBook
 from gitmail.store.repository import Repository
 from gitmail.store.store import Step, Store
 from gitmail.store.transport import Transport
@@ -100,6 +101,10 @@ class Sync:
         if self._push and theirs != tip:
             pushed = _counts(self._store, theirs)[0]
             self._transport.push(tip, theirs)
+        if theirs is None and self._is_known():
+            does = "and was pushed again" if pushed else "and is not pushed"
+            self._notes.append((self._remote.ref, f"it was gone there, {does}"))
+        if pushed:
             theirs = tip
         if theirs:
             self._note(theirs, is_pushed=pushed > 0)
@@ -142,6 +147,11 @@ class Sync:
         self._step = max(self._step, done.step, key=list(Step).index)
         self._notes += [(note.path, note.text) for note in done.notes]
         return theirs
+
+    def _is_known(self) -> bool:
+        """Tell whether an exchange has succeeded before."""
+        seen = self._book.seen()
+        return bool(seen and seen.tip)
 
     def _check(self, theirs: CommitId) -> None:
         """Refuse what is not this mailbox, or not all of it."""
@@ -244,11 +254,11 @@ def refuse_shallow(git_dir: Path) -> None:
 
 def exchange(view: View, book: RemoteBook) -> Exchange | None:
     """Return how the mailbox stands to its remote, None where it has none."""
-    remote, seen = book.read(), book.seen()
+    remote, seen, failure = book.read(), book.seen(), book.failure()
     if remote is None:
         return None
     if seen is None or not view.repository.has(seen.there):
-        return Exchange(remote=remote, relation=Relation.UNKNOWN)
+        return Exchange(remote=remote, relation=Relation.UNKNOWN, failure=failure)
     ahead, behind = ahead_and_behind(view.repository, view.tip, seen.there)
     relation = {
         (False, False): Relation.SAME,
@@ -262,6 +272,7 @@ def exchange(view: View, book: RemoteBook) -> Exchange | None:
         ahead_count=ahead,
         behind_count=behind,
         at=seen.at,
+        failure=failure,
     )
 
 

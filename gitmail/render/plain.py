@@ -419,7 +419,12 @@ def exchange(value: Exchange) -> Plain:
         "ahead": value.ahead_count,
         "behind": value.behind_count,
     }
-    return plain | ({"last_exchange": time(value.at)} if value.at else {})
+    if value.at:
+        plain["last_exchange"] = time(value.at)
+    if value.failure:
+        failure = value.failure
+        plain["failure"] = {"code": failure.code, "date": time(failure.at)}
+    return plain
 
 
 def time(moment: datetime | None) -> str | None:

@@ -113,4 +113,8 @@ def exchange_text(value: Exchange, look: Look) -> str:
     ]
     said = ", ".join(filter(None, counts)) or _RELATIONS[value.relation]
     seen = f", last exchange {look.age(value.at)}" if value.at else ""
-    return f"{line(value.remote.shown_url)}: {said}{seen}"
+    lost = ""
+    if value.failure:
+        code, ago = line(value.failure.code), look.age(value.failure.at)
+        lost = look.paint(f"; the last sync failed {ago}: {code}", Style.WARNING)
+    return f"{line(value.remote.shown_url)}: {said}{seen}{lost}"

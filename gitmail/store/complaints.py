@@ -22,8 +22,6 @@ _FULL = (
     "No space left on device",
     "Disk quota exceeded",
     "File too large",
-    # SIGXFSZ, which a limit on the size of files sends to those that git starts.
-    "died of signal 25",
 )
 _READ_ONLY = ("Read-only file system", "insufficient permission for adding an object")
 _UNWRITTEN = re.compile(r"(could ?n.t|unable to|failed to|cannot) (write|create)")

@@ -19,11 +19,13 @@ from gitmail.errors import (
 )
 from gitmail.records.names import CommitId, is_hex
 from gitmail.store.complaints import failure, full_disk, problem_here, refusal
+from gitmail.store.drafts import removed_on_failure
 from gitmail.store.remote import HEADS, Remote
 
 TIMEOUT_S = 1800.0
 """How long a remote may take; what it sends may be a whole mailbox."""
 _NOT_THERE = ("couldn't find remote ref", "could not find remote ref")
+_UNPACKING = "error: remote unpack failed:"
 _SHALLOW = "shallow roots are not allowed to be updated"
 _SETTINGS = (
     "core.hooksPath=/dev/null",
@@ -125,11 +127,12 @@ class _GitTransport:
     def fetch(self) -> CommitId | None:
         tracking = self._remote.tracking
         try:
-            self._run(
-                *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head"),
-                *("--no-auto-maintenance", "--no-recurse-submodules"),
-                *("--", self._remote.url, f"+{self._remote.ref}:{tracking}"),
-            )
+            with removed_on_failure(self._git_dir / "objects" / "pack"):
+                self._run(
+                    *("fetch", "--quiet", "--no-tags", "--no-write-fetch-head"),
+                    *("--no-auto-maintenance", "--no-recurse-submodules"),
+                    *("--", self._remote.url, f"+{self._remote.ref}:{tracking}"),
+                )
             said = self._run("rev-parse", "--verify", "--quiet", tracking).strip()
         except _NoBranchError:
             return None
@@ -174,6 +177,7 @@ class _GitTransport:
         refused = [line for line in said.splitlines() if line.startswith("!")]
         if command == "push" and refused:
             short = refused[0].rpartition("\t")[2]
+            complaint = complaint.replace(_UNPACKING, f"remote: {_UNPACKING}")
             told = (line.partition(":") for line in complaint.splitlines())
             return refusal(
                 where,
@@ -204,6 +208,9 @@ def _run(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=dict(environment),
+        # Python ignores SIGXFSZ and gives that on, so that git can say what it met; for
+        # SIGPIPE it sees to itself.
+        restore_signals=False,
         start_new_session=True,  # with no terminal on which ssh could ask
         creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
     )

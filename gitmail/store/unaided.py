@@ -28,6 +28,7 @@ from gitmail.records.names import CommitId
 from gitmail.store import transport
 from gitmail.store.complaints import failure, refusal
 from gitmail.store.disk import translated, translation
+from gitmail.store.drafts import removed_on_failure
 from gitmail.store.remote import HEADS, Remote
 from gitmail.store.unaided_folder import Folder, commit_of, flush_packs
 from gitmail.store.unaided_http import Connections, credentials
@@ -71,7 +72,8 @@ class UnaidedTransport:
     def fetch(self) -> CommitId | None:
         """Bring the branch's commits here, durably, and return its commit."""
         try:
-            return self._bounded(self._fetch)
+            with removed_on_failure(self._git_dir / "objects" / "pack"):
+                return self._bounded(self._fetch)
         except RemoteFailedError as error:
             cause = error.__cause__
             if isinstance(cause, OSError) and cause.errno in _OF_THE_DISK:

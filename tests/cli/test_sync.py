@@ -141,6 +141,15 @@ def test_status_tells_how_the_mailbox_stands_to_its_remote(
         "behind": 0,
     }
     assert "1 commit ahead, last exchange 5 min" in cli("status").out
+    remote.rename(remote.with_name("away"))
+    assert cli("sync").code == 1
+    failure = cli.ok("status")["remote"]["failure"]
+    assert failure["code"] == "remote_failed"
+    assert failure["date"].startswith("2026-11-30T14:")
+    assert "; the last sync failed just now: remote_failed" in cli("status").out
+    remote.with_name("away").rename(remote)
+    cli.ok("sync")
+    assert "failure" not in cli.ok("status")["remote"]
 
 
 @both
