@@ -1,5 +1,6 @@
 """`merge-driver`: plain git in an ordinary clone merges as a mailbox does (V5)."""
 
+import shutil
 import sys
 from collections.abc import Iterator
 from datetime import timedelta
@@ -197,12 +198,18 @@ def test_the_driver_is_not_installed_in_a_project_or_a_mailbox(
 
 
 def test_installing_without_git_says_so(
-    mailbox: Mailbox, gitmail: CommandLine, monkeypatch: pytest.MonkeyPatch
+    mailbox: Mailbox,
+    gitmail: CommandLine,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The driver is for git, which is asked to change its own configuration."""
-    (mailbox.path / ".git" / "config").write_text("[core]\n", "utf-8")
-    gitmail.folder = mailbox.path
-    monkeypatch.setenv("PATH", str(mailbox.path))
+    clone = tmp_path / "clone"
+    shutil.copytree(mailbox.path, clone)
+    shutil.rmtree(clone / ".git" / "gitmail")
+    (clone / ".git" / "config").write_text("[core]\n", "utf-8")
+    gitmail.folder = clone
+    monkeypatch.setenv("PATH", str(clone))
 
     ran = gitmail("--json", "merge-driver", "--install")
 
