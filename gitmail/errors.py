@@ -576,7 +576,7 @@ class RemoteRewrittenError(ConflictError):
     def __init__(
         self, url: str, seen: str, now: str, reason: str, commands: str
     ) -> None:
-        """Take who made what is there now, and the commands that keep all."""
+        """Take where it departs and who did that, and the commands that keep all."""
         super().__init__(
             f"{url} had commit {seen[:12]}, and {now[:12]}, which it has now, does not"
             f" stand on it, so nothing was taken from there: {reason}",

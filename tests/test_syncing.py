@@ -429,7 +429,9 @@ def test_a_remote_that_was_rewritten_is_noticed_and_nothing_is_taken_from_it(
     now = in_clone(remote, folder / "work", rewrite)
     git(folder / "work", "push", "-q", "--force", "origin", "HEAD:gitmail")
     mailbox.agent("builder").send(to="reviewer", body="Three.")
-    *who, when = git(remote, "log", "-1", "--format=%cn <%ce>%n%ct", now).splitlines()
+    first = f"{now}~1" if rewrite is rebased else now
+    said = git(remote, "log", "-1", "--format=%H%n%cn <%ce>%n%ct", first)
+    commit, who, when = said.splitlines()
     moment = format_time(datetime.fromtimestamp(int(when), UTC))
     for _ in range(2):
         error = refused(mailbox, mailbox.sync, git=by(how))
@@ -437,7 +439,7 @@ def test_a_remote_that_was_rewritten_is_noticed_and_nothing_is_taken_from_it(
         assert isinstance(error, RemoteRewrittenError)
         assert (error.details["seen"], error.details["now"]) == (was, now)
         assert error.message.endswith(error.details["reason"])
-        said = f"{now[:12]} was committed by {who[0]} at {moment}"
+        said = f"it departs at {commit[:12]}, committed by {who} at {moment}"
         assert error.details["reason"] == said
         assert "--force" not in error.hint
     assert git(remote, "rev-parse", "gitmail").strip() == now
@@ -542,10 +544,12 @@ def test_a_branch_that_is_no_mailbox_is_refused(
     git(git_project, "branch", "code")
     mailbox.set_remote(str(git_project), branch="code")
     error = refused(mailbox, mailbox.sync, git=by(how))
-    with pytest.raises(NotAMailboxError):
+    with pytest.raises(NotAMailboxError) as caught:
         Mailbox.clone(folder / "new", str(git_project), branch="code", git=by(how))
 
     assert isinstance(error, NotAMailboxError)
+    assert error.hint.endswith("gitmail remote add URL --branch B")
+    assert caught.value.hint.endswith("gitmail init --from URL --branch B")
     assert error.details["branch"] == "code"
     assert git(mailbox.path, "for-each-ref", "refs/remotes") == ""
     assert not (folder / "new").exists()
