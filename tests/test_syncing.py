@@ -744,7 +744,14 @@ def test_a_failure_is_of_the_remote_that_failed(
     mailbox.set_remote(str(folder / "nowhere.git"))
     refused(mailbox, mailbox.sync, git=by(how))
     assert mailbox.status().exchange.failure.code == "remote_failed"
-    mailbox.set_remote(str(make_remote(folder / "remote.git")))
+    remote = make_remote(folder / "remote.git")
+    mailbox.set_remote(str(remote))
+    assert mailbox.status().exchange.failure is None
+    remote.rename(folder / "away.git")
+    refused(mailbox, mailbox.sync, git=by(how))
+    (folder / "away.git").rename(remote)
+    assert mailbox.status().exchange.failure.code == "remote_failed"
+    mailbox.sync(push=False, git=by(how))
     assert mailbox.status().exchange.failure is None
 
 
