@@ -576,7 +576,7 @@ class RemoteRewrittenError(ConflictError):
     def __init__(
         self, url: str, seen: str, now: str, reason: str, commands: str
     ) -> None:
-        """Take who made what is there now, and the commands that keep all."""
+        """Take where it departs and who did that, and the commands that keep all."""
         super().__init__(
             f"{url} had commit {seen[:12]}, and {now[:12]}, which it has now, does not"
             f" stand on it, so nothing was taken from there: {reason}",
@@ -814,9 +814,10 @@ class RemoteDeniedError(StorageError):
     def __init__(self, url: str, reason: str) -> None:
         super().__init__(
             f"{url} does not let you in: {reason}",
-            "Nobody is asked for a password here. Over http(s) give it to git's"
-            " credential helper: git credential approve, or without git in"
-            " ~/.git-credentials; over ssh give the key to the agent: ssh-add",
+            "Ask for access, and leave the password where it is found, for nobody is"
+            " asked for it: over http(s) a line https://USER:PASSWORD@HOST in"
+            " ~/.git-credentials, which git itself reads after: git config --global"
+            " credential.helper store; over ssh a key in the agent: ssh-add",
             url=url,
             reason=reason,
         )

@@ -430,7 +430,9 @@ def test_a_remote_that_was_rewritten_is_noticed_and_nothing_is_taken_from_it(
     now = in_clone(remote, folder / "work", rewrite)
     git(folder / "work", "push", "-q", "--force", "origin", "HEAD:gitmail")
     mailbox.agent("builder").send(to="reviewer", body="Three.")
-    *who, when = git(remote, "log", "-1", "--format=%cn <%ce>%n%ct", now).splitlines()
+    first = f"{now}~1" if rewrite is rebased else now
+    said = git(remote, "log", "-1", "--format=%H%n%cn <%ce>%n%ct", first)
+    commit, who, when = said.splitlines()
     moment = format_time(datetime.fromtimestamp(int(when), UTC))
     for _ in range(2):
         error = refused(mailbox, mailbox.sync, git=by(how))
@@ -438,7 +440,7 @@ def test_a_remote_that_was_rewritten_is_noticed_and_nothing_is_taken_from_it(
         assert isinstance(error, RemoteRewrittenError)
         assert (error.details["seen"], error.details["now"]) == (was, now)
         assert error.message.endswith(error.details["reason"])
-        said = f"{now[:12]} was committed by {who[0]} at {moment}"
+        said = f"it departs at {commit[:12]}, committed by {who} at {moment}"
         assert error.details["reason"] == said
         assert "--force" not in error.hint
     assert git(remote, "rev-parse", "gitmail").strip() == now
@@ -543,10 +545,12 @@ def test_a_branch_that_is_no_mailbox_is_refused(
     git(git_project, "branch", "code")
     mailbox.set_remote(str(git_project), branch="code")
     error = refused(mailbox, mailbox.sync, git=by(how))
-    with pytest.raises(NotAMailboxError):
+    with pytest.raises(NotAMailboxError) as caught:
         Mailbox.clone(folder / "new", str(git_project), branch="code", git=by(how))
 
     assert isinstance(error, NotAMailboxError)
+    assert error.hint.endswith("gitmail remote add URL --branch B")
+    assert caught.value.hint.endswith("gitmail init --from URL --branch B")
     assert error.details["branch"] == "code"
     assert git(mailbox.path, "for-each-ref", "refs/remotes") == ""
     assert not (folder / "new").exists()
@@ -764,7 +768,14 @@ def test_a_failure_is_of_the_remote_that_failed(
     mailbox.set_remote(str(folder / "nowhere.git"))
     refused(mailbox, mailbox.sync, git=by(how))
     assert mailbox.status().exchange.failure.code == "remote_failed"
-    mailbox.set_remote(str(make_remote(folder / "remote.git")))
+    remote = make_remote(folder / "remote.git")
+    mailbox.set_remote(str(remote))
+    assert mailbox.status().exchange.failure is None
+    remote.rename(folder / "away.git")
+    refused(mailbox, mailbox.sync, git=by(how))
+    (folder / "away.git").rename(remote)
+    assert mailbox.status().exchange.failure.code == "remote_failed"
+    mailbox.sync(push=False, git=by(how))
     assert mailbox.status().exchange.failure is None
 
 

@@ -46,7 +46,7 @@ class Beginning:
 
     Attributes:
         is_found: Whether the branch was there; otherwise the mailbox is a new one.
-        branches: What other branches are there, None where that is not known.
+        branches: What branches are there otherwise, None where that is not known.
     """
 
     remote: "Remote"

@@ -91,18 +91,20 @@ def sync(mailbox: "Mailbox", *, push: bool = True, git: Git | None = None) -> Sy
     transport = open_transport(store.git_dir, book.needed(), git)
     with Lock(store.local / "sync.lock").held(_TIMEOUT_S):
         try:
-            return Sync(store, book, transport, mailbox.now, push=push).run()
+            done = Sync(store, book, transport, mailbox.now, push=push).run()
         except GitmailError as error:
             _note_failure(book, Failure(error.code, mailbox.now()))
             raise
+        _note_failure(book, None)
+        return done
 
 
-def _note_failure(book: RemoteBook, failure: Failure) -> None:
-    """Write down for `status` what went wrong, if that can be written."""
+def _note_failure(book: RemoteBook, failure: Failure | None) -> None:
+    """Write down for `status` what went wrong, or that nothing did, if possible."""
     try:
         book.note_failure(failure)
     except StorageError as error:
-        logger.warning("that the exchange failed is not kept: %s", error)
+        logger.warning("how the exchange went is not kept: %s", error)
 
 
 def start(root: Path, remote: Remote, git: Git | None, clock: Clock) -> CommitId | None:

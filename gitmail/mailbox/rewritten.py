@@ -36,12 +36,27 @@ def refuse_rewritten(
     # A commit that is not even here was never exchanged with this mailbox.
     if not repository.has(was) or is_ancestor(repository, was, theirs):
         return
-    commit = repository.commit(theirs)
+    commit = repository.commit(_departure(view, theirs))
     moment = format_time(datetime.fromtimestamp(commit.time, UTC))
-    who = f"{theirs[:12]} was committed by {commit.committer} at {moment}"
+    who = f"it departs at {commit.id[:12]}, committed by {commit.committer} at {moment}"
     is_related = bool(common_commits(view, theirs))
     commands = commands_to_keep_both(root, remote, is_related=is_related)
     raise RemoteRewrittenError(remote.shown_url, was, theirs, reason_of(who), commands)
+
+
+def _departure(view: View, theirs: CommitId) -> CommitId:
+    """Return the first commit that is not ours, or the last one if all of them are.
+
+    Who made it did the rewriting, and others may have gone on from there in good faith.
+    """
+    knows, repository = view.index.knows_commit, view.repository
+    first = theirs
+    while not knows(first):
+        parents = repository.commit(first).parents
+        if not parents or knows(parents[0]):
+            break
+        first = parents[0]
+    return first
 
 
 def commands_to_keep_both(root: Path, remote: Remote, *, is_related: bool) -> str:

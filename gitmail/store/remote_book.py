@@ -139,7 +139,6 @@ class RemoteBook:
     def note(self, tip: CommitId, at: datetime) -> None:
         """Write down that an exchange succeeded."""
         self._write_seen(Seen(tip, tip, at))
-        self.note_failure(None)
 
     def failure(self) -> Failure | None:
         """Return how the last exchange failed, None where it did not."""
@@ -153,7 +152,8 @@ class RemoteBook:
     def note_failure(self, failure: Failure | None) -> None:
         """Write down that an exchange failed, or that none did since."""
         if failure is None:
-            remove_quietly(self._failed)
+            with translated(self._failed):
+                remove_quietly(self._failed)
             return
         said = {"code": failure.code, "at": format_time(failure.at)}
         self._write(self._failed, json.dumps(said).encode())
