@@ -457,6 +457,45 @@ def disarm_the_guard(box: Path) -> Found:
     return {(".git/hooks/pre-receive", Kind.INCOMPLETE_REPOSITORY)}
 
 
+def damage_what_git_can_make_anew(box: Path) -> Found:
+    """What it keeps to be quicker, half written."""
+    git(box, "repack", "-q", "-a", "-d", "--write-bitmap-index")
+    git(box, "commit-graph", "write", "--reachable")
+    git(box, "multi-pack-index", "write")
+    folder = box / ".git" / "objects"
+    files = [
+        *folder.glob("pack/*.bitmap"),
+        *(folder / "pack" / "multi-pack-index", folder / "info" / "commit-graph"),
+    ]
+    for file in files:
+        file.chmod(0o644)
+        os.truncate(file, file.stat().st_size // 2)
+    files.append(leave(box / ".git" / "index", bytes(100)))
+    return set().union(*(at(box, file, Kind.DAMAGED_INDEX) for file in files))
+
+
+def empty_what_git_can_make_anew(box: Path) -> Found:
+    """The same, as after a power cut."""
+    git(box, "commit-graph", "write", "--reachable", "--split")
+    git(box, "multi-pack-index", "write")
+    folder = box / ".git" / "objects"
+    graphs = folder / "info" / "commit-graphs"
+    files = [*graphs.glob("*"), folder / "pack" / "multi-pack-index"]
+    for file in files:
+        file.chmod(0o644)
+        file.write_bytes(b"")
+    return set().union(*(at(box, file, Kind.DAMAGED_INDEX) for file in files))
+
+
+def fill_lists_of_git_with_zeros(box: Path) -> Found:
+    """As other file systems do after a power cut."""
+    shallow, borrowed = (
+        leave(box / ".git" / name, bytes(100))
+        for name in ("shallow", "objects/info/alternates")
+    )
+    return at(box, shallow, Kind.SHALLOW) | at(box, borrowed, Kind.ALTERNATES)
+
+
 def claim_to_be_shallow(box: Path) -> Found:
     """All of the history came, and the mark that it is cut stayed."""
     (box / ".git" / "shallow").write_text(git(box, "rev-parse", "gitmail~2"), "ascii")
@@ -496,12 +535,7 @@ REPOSITORY = [
     *(empty_other_refs, put_a_folder_in_the_place_of_the_branch),
     *(put_refs_below_the_branch, put_a_file_in_the_place_of_local_state),
     *(set_what_git_refuses, set_a_work_tree, set_extensions_of_an_old_format),
-    *(
-        init_it_again,
-        empty_the_guard,
-        empty_the_settings,
-        claim_to_be_shallow,
-        garble_the_index,
-        damage_pages_of_the_index,
-    ),
+    *(init_it_again, empty_the_guard, empty_the_settings, claim_to_be_shallow),
+    *(damage_what_git_can_make_anew, empty_what_git_can_make_anew),
+    *(fill_lists_of_git_with_zeros, garble_the_index, damage_pages_of_the_index),
 ]

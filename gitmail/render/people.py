@@ -171,7 +171,11 @@ def status(value: Status, look: Look) -> str:
     edited = value.uncommitted[:_LISTED]
     rows = [[Cell(line(what)), Cell(line(path))] for path, what in edited]
     title = "Changed on disk by hand, which is not mail"
-    lines += _problems(title, len(value.uncommitted), table(rows, look), (), look)
+    advice = (
+        "Move it aside, and put back what the tip has, with:",
+        "gitmail doctor --repair",
+    )
+    lines += _problems(title, len(value.uncommitted), table(rows, look), advice, look)
     return "\n".join(lines)
 
 

@@ -203,6 +203,7 @@ def alternates(objects: Path) -> list[Path]:
                 "utf-8", "surrogateescape"
             )
             lines = (line for line in text.splitlines() if line and line[0] != "#")
+            lines = (line for line in lines if "\0" not in line)  # damage, no path
             new = [folder / line for line in lines]
             todo += [each for each in new if each not in (objects, *found)]
             found += [each for each in new if each not in (objects, *found)]

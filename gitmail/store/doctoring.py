@@ -22,6 +22,7 @@ from gitmail.errors import (
     ReadOnlyError,
 )
 from gitmail.records.names import CommitId
+from gitmail.store.byproducts import check_byproducts
 from gitmail.store.disk import remove_quietly, translated
 from gitmail.store.files import Files
 from gitmail.store.findings import Case, Checkup, Kind
@@ -108,6 +109,7 @@ def _check_all(case: Case) -> None:
     check_locks(case)  # first, for whoever mends the rest takes them too
     check_layout(case)
     check_temporary_files(case)
+    check_byproducts(case)
     check_refs(case)
     if not check_branch_place(case):
         return  # the rest starts from the branch

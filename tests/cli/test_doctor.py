@@ -141,6 +141,21 @@ def test_nothing_but_a_mailbox_is_mended(
     assert (clone / ".git" / "config").read_text("utf-8") == before
 
 
+def test_a_status_with_changed_files_names_the_command_that_settles_them(
+    gitmail: CommandLine, box: Path
+) -> None:
+    """And none where it would not help."""
+    assert "gitmail doctor" not in gitmail("status").out
+    (box / "mine.txt").write_text("Mine.", "ascii")
+    (box / "README.md").unlink()
+    advised = gitmail("status").out.splitlines()[-1].strip()
+    assert advised == "gitmail doctor --repair"
+    gitmail.ok(*advised.split()[1:])
+
+    assert gitmail.ok("status")["uncommitted"] == []
+    assert "gitmail doctor" not in gitmail("status").out
+
+
 def test_an_error_of_a_damaged_mailbox_points_to_the_doctor(
     gitmail: CommandLine, box: Path
 ) -> None:

@@ -350,7 +350,8 @@ def test_many_hand_edits_are_counted_and_the_first_named() -> None:
     assert "    line 1: no header" in lines
     assert "  git -C /p log -p -- PATH" in lines
     assert "Changed on disk by hand, which is not mail: 25 files" in lines
-    assert lines[-1] == "  and 5 more (use --json)"
+    assert lines[-3] == "  and 5 more (use --json)"
+    assert lines[-1] == "  gitmail doctor --repair"
 
 
 def _plain_message() -> Message:
