@@ -24,7 +24,7 @@ from gitmail.mailbox.bundle_values import Contents
 from gitmail.store.bundle import write_bundle
 from gitmail.store.store import Step
 from gitmail.store.transport import Git
-from tests.bundlefiles import objects_of, refused, state, twin
+from tests.bundlefiles import objects_of, state, twin
 from tests.helpers import SettableClock, files_in_tip, git
 from tests.mailboxes import pending, tip
 from tests.mailfiles import Clone
@@ -290,20 +290,23 @@ def test_last_is_the_last_that_was_made_or_applied(
     assert (back.since, back.contents.commit_count) == (made.tip, 1)
 
 
-def test_what_was_made_but_got_lost_is_in_a_bundle_since_all(
+def test_what_was_made_but_got_lost_is_in_a_bundle_since_what_is_there(
     mailbox: Mailbox, far: Mailbox, builder: Agent, file: Path
 ) -> None:
-    """The gap is told first, with the commit that is missing."""
+    """The gap is told first: what is missing, and what the other side is to say."""
     builder.send(to="reviewer", body="Lost.")
     lost = mailbox.create_bundle(file)
     builder.send(to="reviewer", body="Next.")
     mailbox.create_bundle(file)
 
-    reason = refused(far, file, BundleIncompleteError)
-    mailbox.create_bundle(file, since="all")
+    with pytest.raises(BundleIncompleteError) as caught:
+        far.apply_bundle(file)
+    ours = str(caught.value.details["ours"])
+    mailbox.create_bundle(file, since=ours)
     far.apply_bundle(file)
 
-    assert lost.tip in reason
+    assert lost.tip in caught.value.message
+    assert f"--since {ours}" in str(caught.value.hint)
     assert pending(far.agent("reviewer")) == ["Lost.", "Next."]
 
 
@@ -341,9 +344,10 @@ def test_a_bundle_since_nothing_that_is_known_is_not_made(
     mailbox: Mailbox, file: Path, since: str
 ) -> None:
     """A slip of the pen must not become a bundle of something else."""
-    with pytest.raises(InvalidCursorError):
+    with pytest.raises(InvalidCursorError) as caught:
         mailbox.create_bundle(file, since=since)
 
+    assert "last, which is the default, all, or" in str(caught.value.hint)
     assert not file.exists()
 
 
