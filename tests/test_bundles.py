@@ -86,6 +86,24 @@ def test_a_new_machine_starts_with_all_of_a_mailbox(
     assert_sound(tmp_path / "new")
 
 
+def test_how_far_a_long_bundle_is_taken_in_is_told(
+    mailbox: Mailbox, far: Mailbox, builder: Agent, tmp_path: Path, file: Path
+) -> None:
+    """Where a machine starts with it, and where it is applied."""
+    builder.send_many([{"to": ["reviewer"], "body": f"{i}"} for i in range(1000)])
+    mailbox.create_bundle(file, since="all")
+    started: list[tuple[str, int]] = []
+    applied: list[tuple[str, int]] = []
+
+    Mailbox.clone(
+        tmp_path / "new", str(file), progress=lambda *said: started.append(said)
+    ).close()
+    far.store.progress = lambda *said: applied.append(said)
+    far.apply_bundle(file)
+
+    assert started == applied == [("files checked", 1000)]
+
+
 def test_an_answer_comes_back_by_the_next_bundle(
     mailbox: Mailbox, far: Mailbox, builder: Agent, file: Path, program: Git | None
 ) -> None:

@@ -91,6 +91,7 @@ def _make(shell: Shell, place: "Path", project: str | None) -> "Mailbox":
         git=late.config.git(),
         project=project,
         clock=shell.clock,
+        progress=shell.progress,
     )
 
 

@@ -30,6 +30,7 @@ from gitmail.store.bundle import (
 )
 from gitmail.store.creation import create_repository
 from gitmail.store.disk import translated
+from gitmail.store.keeper import Progress
 from gitmail.store.pack import release_pack, write_pack
 from gitmail.store.store import Integrated, Step, Store
 from gitmail.store.transport import Git
@@ -178,7 +179,7 @@ def inspect(mailbox: "Mailbox | None", file: str | Path) -> Inspected:
         )
 
 
-def start(root: Path, file: str | Path) -> CommitId:
+def start(root: Path, file: str | Path, progress: Progress | None = None) -> CommitId:
     """Make a mailbox from a bundle that holds all of one; durable when it returns.
 
     Everything is checked before the folder is made. A crash leaves a folder in which
@@ -187,6 +188,7 @@ def start(root: Path, file: str | Path) -> CommitId:
     Args:
         root: The mailbox's folder; it may be there, with nothing in it but a new
             repository.
+        progress: Told how far a long piece of work is.
 
     Raises:
         BundleInvalidError: The file is damaged, or not all in it is in order.
@@ -194,10 +196,10 @@ def start(root: Path, file: str | Path) -> CommitId:
         FolderInUseError: The folder is used for something else, or holds a mailbox.
         StorageError: Something cannot be read or written.
     """
-    with _opened(None, _path(file)) as opened:
+    with _opened(None, _path(file), progress) as opened:
         checked = opened.check()
         create_repository(root)
-        store = Store(root)
+        store = Store(root, progress=progress)
         try:
             if store.branch.read() is not None:
                 raise FolderInUseError(str(root), "it holds a mailbox")
@@ -218,19 +220,21 @@ def _path(file: str | Path) -> Path:
 
 
 @contextmanager
-def _opened(store: Store | None, path: Path) -> Iterator[_Opened]:
+def _opened(
+    store: Store | None, path: Path, progress: Progress | None = None
+) -> Iterator[_Opened]:
     from gitmail.store.incoming import Incoming  # noqa: PLC0415 - as said above
     from gitmail.store.outgoing import Reader  # noqa: PLC0415 - as said above
 
     bundle = read_bundle(path, shown_path(path))
     if store is None:
-        yield _Opened(bundle=bundle, incoming=Incoming(bundle, None))
+        yield _Opened(bundle=bundle, incoming=Incoming(bundle, None, None, progress))
         return
     tip, mailbox = store.read(lambda view: (view.tip, view.charter.id))
     # Not the store's own, which others would have to wait for.
     here = Reader(store.git_dir)
     try:
-        incoming = Incoming(bundle, here, tip)
+        incoming = Incoming(bundle, here, tip, store.progress)
         known = store.read(
             lambda view: frozenset(filter(view.index.knows_commit, incoming.named))
         )

@@ -26,6 +26,7 @@ from gitmail.store.additions import (
     root_of,
 )
 from gitmail.store.bundle import Bundle, mailbox_of, remark_of, title_of
+from gitmail.store.keeper import Progress
 from gitmail.store.outgoing import Reader
 from gitmail.store.pack import BLOB, COMMIT, TREE, Entry, NewObject
 from gitmail.store.pack_numbers import DamagedPackError
@@ -39,6 +40,7 @@ from gitmail.store.soundness import (
 )
 from gitmail.store.unpacking import MissingBasesError, PackedObjects
 
+_PROGRESS_STEP = 1000
 _MOST_IDLE = 1000
 _MOST_IDLE_EACH = 10
 _TREES_KEPT = 256
@@ -66,6 +68,7 @@ class Incoming:
         bundle: The file as it was read.
         here: The repository, None where there is none.
         tip: The tip there.
+        progress: Told now and then how many files were checked.
 
     Attributes:
         commits: The commits in the bundle, each with those that it stands on.
@@ -77,10 +80,15 @@ class Incoming:
     """
 
     def __init__(
-        self, bundle: Bundle, here: Reader | None, tip: CommitId | None = None
+        self,
+        bundle: Bundle,
+        here: Reader | None,
+        tip: CommitId | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self._bundle = bundle
         self._tip = tip
+        self._progress = progress
         self._here = here
         self._trees: Kept[Tree] = Kept(_TREES_KEPT)
         self._faults: dict[Added, str] = {}
@@ -197,6 +205,7 @@ class Incoming:
         used = {bytes.fromhex(commit) for commit in self.commits}
         wanted = {bytes.fromhex(commit) for commit in self.commits.keys() - known}
         walked: set[Added] = set()
+        count = 0
         for commit in filter(self.commits.__contains__, order):
             is_fresh = commit not in known
             others = [self._root(parent) for parent in self.commits[commit]]
@@ -206,6 +215,8 @@ class Incoming:
                     wanted.update([each.sha] if is_fresh else ())
                 if is_fresh:
                     self._check_added(each)
+                    count += 1
+                    self._report("files checked", count)
         if len(used) < len(self._packed):
             raise self._invalid("it holds objects that its history does not need")
         return wanted
@@ -276,6 +287,10 @@ class Incoming:
 
     def _raw_here(self, sha: bytes) -> NewObject | None:
         return self._here.raw(sha) if self._here else None
+
+    def _report(self, what: str, count: int) -> None:
+        if self._progress and count % _PROGRESS_STEP == 0:
+            self._progress(what, count)
 
     def _invalid(self, reason: str) -> BundleInvalidError:
         return BundleInvalidError(self._bundle.path, reason)

@@ -45,9 +45,15 @@ def bodies(box: Path) -> list[str]:
     return [each.message.body for each in found]
 
 
+EACH_STEP = pytest.mark.parametrize(
+    "stride", [4, pytest.param(1, marks=pytest.mark.stress)]
+)
+
+
+@EACH_STEP
 @pytest.mark.parametrize("is_merge", [False, True])
 def test_a_killed_apply_has_brought_all_of_the_bundle_or_nothing(
-    tmp_path: Path, trials: Child, *, is_merge: bool
+    tmp_path: Path, trials: Child, stride: int, *, is_merge: bool
 ) -> None:
     """At whichever step, whether the mailbox went on meanwhile or not."""
     near, far, file = make_mailbox(tmp_path / "near"), tmp_path / "far", tmp_path / "b"
@@ -63,9 +69,9 @@ def test_a_killed_apply_has_brought_all_of_the_bundle_or_nothing(
     before = bodies(far)
     after = sorted([*before, "Carried 0.", "Carried 1."])
 
-    is_killed, step = True, 0
+    is_killed, step = True, 1 - stride
     while is_killed:
-        step += 1
+        step += stride
         box = tmp_path / f"trial-{step}"
         shutil.copytree(far, box)
         is_killed = run(trials, "apply", box, file, step)
@@ -80,16 +86,19 @@ def test_a_killed_apply_has_brought_all_of_the_bundle_or_nothing(
     assert step > 10
 
 
-def test_a_killed_start_can_be_made_again(tmp_path: Path, trials: Child) -> None:
+@EACH_STEP
+def test_a_killed_start_can_be_made_again(
+    tmp_path: Path, trials: Child, stride: int
+) -> None:
     """Or has made the mailbox, with all that the bundle has."""
     near, file = make_mailbox(tmp_path / "near"), tmp_path / "b"
     with Mailbox.open(near) as mailbox:
         mailbox.agent("builder").send(to="reviewer", body="Carried.")
         made = mailbox.create_bundle(file)
 
-    is_killed, step = True, 0
+    is_killed, step = True, 1 - stride
     while is_killed:
-        step += 1
+        step += stride
         box = tmp_path / f"trial-{step}"
         is_killed = run(trials, "start", box, file, step)
 
