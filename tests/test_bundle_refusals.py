@@ -258,17 +258,24 @@ def test_a_bundle_with_anything_else_than_a_mailbox_is_refused_as_a_whole(
     assert_sound(far.path)
 
 
+ODD_MODE: dict[Path_, Entry | bytes | None] = {SLOT_PATH: Entry(SLOT, b"106777")}
+SLASH: dict[Path_, Entry | bytes | None] = {(b"agents/x.md",): b"text"}
+SMOOTHED = (ODD_MODE, SLASH)
+"""What git shows as if it were in order: a file of an odd mode, a file in a folder."""
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
         bad("a link", "nor a folder", {SLOT_PATH: Entry(b"/etc/passwd", LINK)}),
         bad("a submodule", "nor a folder", {"x": Entry(mode=SUBMODULE, sha="1" * 40)}),
+        bad("an odd mode", "nor a folder", ODD_MODE),
         bad("a hook", "not safe", {".git/hooks/post-update": b"#!/bin/sh\n"}),
         bad("a hook elsewhere", "not safe", {"x/.GIT /hooks/x": b"#!/bin/sh\n"}),
         bad("an unseen mark", "not safe", {".g\u200cit/hooks/x": b"#!/bin/sh\n"}),
         bad("a short name", "not safe", {"git~1/hooks/x": b"#!/bin/sh\n"}),
         bad("the parent", "not safe", {(b"..", b"x.md"): b"text"}),
-        bad("a slash", "not safe", {(b"agents/x.md",): b"text"}),
+        bad("a slash", "not safe", SLASH),
         bad("a backslash", "not safe", {"agents\\x.md": b"text"}),
         bad("a drive", "not safe", {"c:x.md": b"text"}),
         bad("a line end", "not safe", {"agents/x\ny.md": b"text"}),
@@ -294,8 +301,8 @@ def test_what_could_do_harm_is_refused_in_whatever_commit_it_is(
 
         clone.bring(last)
         programs = [None, config.git()]
-        if (b"agents/x.md",) in changes and last != commit:
-            programs.remove(config.git())  # which shows it as a file in a folder
+        if changes in SMOOTHED and last != commit:
+            programs.remove(config.git())
         for program in programs:
             error = blocked(mailbox, since, program)
             assert (error.details["commit"], reason in error.message) == (commit, True)
@@ -359,6 +366,21 @@ def test_no_bundle_is_made_of_what_is_malformed_or_too_large(
         clone.bring(commit)
         error = blocked(mailbox, base, by_git)
         assert (error.details["commit"], reason in error.message) == (commit, True)
+
+
+def test_what_is_wrong_here_already_hinders_no_later_bundle(
+    mailbox: Mailbox, far: Mailbox, clone: Clone, file: Path
+) -> None:
+    """It came by sync, and is named by status; mail goes on."""
+    commit = clone.commit("origin/gitmail", {"code.py": b"print(1)\n"})
+    clone.bring(commit)
+    git(far.path, "fetch", "-q", str(clone.folder), "brought")
+    git(far.path, "update-ref", "refs/heads/gitmail", commit)
+    mailbox.agent("builder").send(to="reviewer", body="Behind it.")
+    mailbox.create_bundle(file, since=commit)
+
+    assert far.apply_bundle(file).step is Step.FAST_FORWARD
+    assert pending(far.agent("reviewer")) == ["Behind it."]
 
 
 def put_right(clone: Clone, commit: str) -> str:

@@ -86,6 +86,17 @@ def test_a_new_machine_starts_with_all_of_a_mailbox(
     assert_sound(tmp_path / "new")
 
 
+def test_where_git_fails_a_bundle_is_made_without_it(
+    mailbox: Mailbox, file: Path, tmp_path: Path
+) -> None:
+    """A program that is gone, and one that answers nothing."""
+    for program in (tmp_path / "gone", Path("/bin/false")):
+        made = mailbox.create_bundle(file, since="all", git=Git(str(program), {}))
+
+        assert made.contents.commit_count == 4
+        assert mailbox.inspect_bundle(file).is_known
+
+
 def test_how_far_a_long_bundle_is_taken_in_is_told(
     mailbox: Mailbox, far: Mailbox, builder: Agent, tmp_path: Path, file: Path
 ) -> None:

@@ -22,6 +22,7 @@ _CONTENT = ("cat-file", "--batch", "--buffer")
 _SIZES = ("cat-file", "--batch-check=%(objectname) %(objectsize)", "--buffer")
 _DIFFERENCES = (
     *("diff-tree", "--stdin", "--raw", "-z", "--no-renames", "--no-abbrev"),
+    "--ignore-submodules=none",
     *("-c", "-r", "-t", "--root"),  # what no parent has, folders included
 )
 

@@ -15,6 +15,8 @@ from gitmail.store.pack_numbers import LARGEST_BYTES
 from gitmail.store.repository import FILE_MODE, Tree
 
 FOLDER_MODE = 0o40000
+# Git itself once wrote files that a group may write.
+_HARMLESS_MODES = frozenset([FILE_MODE, FOLDER_MODE, 0o100755, 0o100664])
 _PERSON = rb"[^<>\n\0]* <[^<>\n\0]*> (?:0|[1-9]\d{0,11}) [+-]\d{4}\n"
 _COMMIT = re.compile(
     rb"tree [0-9a-f]{40}\n(?:parent [0-9a-f]{40}\n)*"
@@ -55,7 +57,7 @@ def harm_of(path: str, mode: int) -> str | None:
     Args:
         path: As `printable` writes names.
     """
-    if not stat.S_ISREG(mode) and mode != FOLDER_MODE:
+    if mode not in _HARMLESS_MODES:
         return f"it has what is neither a file nor a folder: {path}"
     if not _PLAIN.fullmatch(path) and not _is_harmless(path):
         return f"it has a name that is not safe everywhere: {path}"
