@@ -68,7 +68,6 @@ class Outgoing:
         commits: The commits, none behind one that it stands on. Commits that are not
             among them count as known with all that they have.
         since: One of those, whose own tree is left out wherever it comes again.
-
     """
 
     def __init__(
@@ -194,7 +193,12 @@ class Outgoing:
         found = self._trees.get(sha)
         if found is None:
             data = self._object(sha, TREE).data
-            found = data, entries_of(data)
+            try:
+                found = data, entries_of(data)
+            except UNREADABLE as error:
+                what = f"tree {sha.hex()} is malformed"
+                where = str(self._repository.pack_folder)
+                raise CorruptMailboxError(what, where) from error
             self._trees.put(sha, found)
         return found
 
