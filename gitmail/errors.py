@@ -511,17 +511,50 @@ class QuarantinedError(ConflictError):
         )
 
 
+class BundleBlockedError(ConflictError):
+    """A bundle would be refused where it is applied; none was written."""
+
+    code = "bundle_blocked"
+
+    def __init__(
+        self, commit: str, reason: str, path: str = "", *, is_at_tip: bool = False
+    ) -> None:
+        shown = _shorten(reason, 200)
+        if is_at_tip:
+            hint = "Put it right in a clone, push that, and make the bundle then"
+        else:
+            hint = (
+                "It stays in the history, so have the other side sync. One that has"
+                " that commit can be given what is new since with: gitmail bundle"
+                f" create FILE --since {commit}"
+            )
+        super().__init__(
+            "A bundle would be refused where it is applied, for commit"
+            f" {commit}: {shown}",
+            hint,
+            commit=commit,
+            path=_shorten(path, 200),
+            reason=shown,
+        )
+
+
 class BundleIncompleteError(ConflictError):
     """A bundle stands on commits that are not here; nothing was changed."""
 
     code = "bundle_incomplete"
 
-    def __init__(self, path: str, missing: Sequence[str]) -> None:
+    def __init__(
+        self, path: str, missing: Sequence[str], ours: str | None = None
+    ) -> None:
+        since = ours or "all"
+        also = " (the tip here), or with --since all where that is unknown there"
         super().__init__(
             f"{path} stands on commits that are missing here: {_listed(missing)}",
-            "Have one made there with: gitmail bundle create FILE --since all",
+            f"Have one made there with: gitmail bundle create FILE --since {since}"
+            f"{also if ours else ''}",
             path=path,
             missing=list(missing[:_MOST_LISTED]),
+            ours=ours,
         )
 
 
@@ -534,7 +567,10 @@ class OtherMailboxError(ConflictError):
         self, source: str, ours: str, theirs: str, here: tuple[str, str] | None = None
     ) -> None:
         """Take the folder of ours and the command that joins theirs, for a remote."""
-        hint = "Join that mailbox where there is none yet: gitmail init --from SOURCE"
+        hint = (
+            "Join that mailbox where there is none yet:"
+            " gitmail --mailbox FOLDER init --from SOURCE"
+        )
         if here:
             folder, command = here
             hint = (

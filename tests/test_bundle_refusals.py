@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gitmail import Agent, Mailbox
+from gitmail import Agent, Mailbox, config
 from gitmail.errors import (
+    BundleBlockedError,
     BundleIncompleteError,
     BundleInvalidError,
     DiskError,
@@ -21,10 +22,12 @@ from gitmail.errors import (
 from gitmail.mailbox import bundles
 from gitmail.mailbox.bundle_values import Contents
 from gitmail.store import store as storing
+from gitmail.store.additions import Added
 from gitmail.store.incoming import Incoming
 from gitmail.store.lock import Lock
-from gitmail.store.outgoing import Added
+from gitmail.store.pack_numbers import LARGEST_BYTES
 from gitmail.store.store import Step
+from gitmail.store.transport import Git
 from tests.bundlefiles import (
     BLOB,
     bundle_of,
@@ -59,6 +62,7 @@ pytestmark = needs_git
 MESSAGE_PATH, MESSAGE = message_file("builder", ["reviewer"], "By hand.")
 ELSEWHERE = MESSAGE_PATH.replace("builder", "lead")
 SLOT_PATH, SLOT = slot_file("parser", "ada")
+LONG_FOLDERS = 11 * ("x" * 100 + "/")
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
@@ -189,13 +193,8 @@ def bad(what: str, reason: str, changes: dict[Path_, Entry | bytes | None]) -> o
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        bad("a link", "regular", {SLOT_PATH: Entry(b"/etc/passwd", LINK)}),
         bad("a program", "regular", {SLOT_PATH: Entry(SLOT, EXECUTABLE)}),
-        bad("a submodule", "regular", {SLOT_PATH: Entry(mode=SUBMODULE, sha="1" * 40)}),
         bad("code", "at no path", {"code.py": b"print(1)\n"}),
-        bad("a hook", "at no path", {".git/hooks/post-update": b"#!/bin/sh\n"}),
-        bad("the parent", "at no path", {(b"..", b"x.md"): b"text"}),
-        bad("a name with a slash", "at no path", {(b"agents/x.md",): b"text"}),
         bad("upper case", "at no path", {"agents/Zoe.md": b"text"}),
         bad("a device", "at no path", {"agents/con.md": b"text"}),
         bad("no text", "in line 1", {"agents/zoe.md": b"\xff\xfe"}),
@@ -220,19 +219,21 @@ def bad(what: str, reason: str, changes: dict[Path_, Entry | bytes | None]) -> o
         bad("an empty folder", "folder of no mailbox", {
             "rooms": Entry(mode=FOLDER, sha=EMPTY_TREE),
         }),
-        bad("a deep folder", "folder of no mailbox", {f"{'x/' * 150}x.md": b"text"}),
+        bad("a deep folder", "folder of no mailbox", {f"{'x/' * 10}x.md": b"text"}),
         bad("no charter", "mailbox.md", {"mailbox.md": None}),
         bad("a broken charter", "mailbox.md", {"mailbox.md": b"text"}),
     ],
 )  # fmt: skip
 def test_a_bundle_with_anything_else_than_a_mailbox_is_refused_as_a_whole(
+    mailbox: Mailbox,
     far: Mailbox,
     clone: Clone,
     file: Path,
     changes: dict[Path_, Entry | bytes | None],
     reason: str,
 ) -> None:
-    """The good mail beside it does not get in either, whatever the tip shows."""
+    """Nor is it made. The good mail beside it gets in once the rest is put right."""
+    since = tip(mailbox)
     good = dict([message_file("builder", ["reviewer"], "Good.")])
     commit = clone.commit("origin/gitmail", {**good, **changes})
     bundle_of(clone, commit, file, "^origin/gitmail")
@@ -241,13 +242,153 @@ def test_a_bundle_with_anything_else_than_a_mailbox_is_refused_as_a_whole(
     with pytest.raises(BundleInvalidError):
         far.inspect_bundle(file)
 
-    # Taken back in a later commit it is in the history all the same.
-    tree = git(clone.folder, "rev-parse", "origin/gitmail^{tree}").strip()
-    words = ["commit-tree", tree, "-p", commit, "-m", "Back"]
-    back = git(clone.folder, *words).strip()
-    bundle_of(clone, back, file, "^origin/gitmail")
+    clone.bring(commit)
     if "mailbox.md" not in changes:
+        for program in (config.git(), None):
+            error = blocked(mailbox, since, program)
+            assert (error.details["commit"], reason in error.message) == (commit, True)
+            assert "--since" not in str(error.hint)
+
+    clone.bring(put_right(clone, commit))
+    for program in (None, config.git()):
+        mailbox.create_bundle(file, since=since, git=program)
+        assert far.inspect_bundle(file).problem is None
+    assert far.apply_bundle(file).step is Step.FAST_FORWARD
+    assert far.store.read(lambda view: view.index.quarantined()) == []
+    assert_sound(far.path)
+
+
+ODD_MODE: dict[Path_, Entry | bytes | None] = {SLOT_PATH: Entry(SLOT, b"106777")}
+SLASH: dict[Path_, Entry | bytes | None] = {(b"agents/x.md",): b"text"}
+SMOOTHED = (ODD_MODE, SLASH)
+"""What git shows as if it were in order: a file of an odd mode, a file in a folder."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        bad("a link", "nor a folder", {SLOT_PATH: Entry(b"/etc/passwd", LINK)}),
+        bad("a submodule", "nor a folder", {"x": Entry(mode=SUBMODULE, sha="1" * 40)}),
+        bad("an odd mode", "nor a folder", ODD_MODE),
+        bad("a hook", "not safe", {".git/hooks/post-update": b"#!/bin/sh\n"}),
+        bad("a hook elsewhere", "not safe", {"x/.GIT /hooks/x": b"#!/bin/sh\n"}),
+        bad("an unseen mark", "not safe", {".g\u200cit/hooks/x": b"#!/bin/sh\n"}),
+        bad("a short name", "not safe", {"git~1/hooks/x": b"#!/bin/sh\n"}),
+        bad("the parent", "not safe", {(b"..", b"x.md"): b"text"}),
+        bad("a slash", "not safe", SLASH),
+        bad("a backslash", "not safe", {"agents\\x.md": b"text"}),
+        bad("a drive", "not safe", {"c:x.md": b"text"}),
+        bad("a line end", "not safe", {"agents/x\ny.md": b"text"}),
+        bad("no text", "not safe", {(b"agents", b"x\xff.md"): b"text"}),
+        bad("a long name", "not safe", {f"{'x' * 256}.md": b"text"}),
+        bad("a long path", "not safe", {LONG_FOLDERS + "x.md": b"text"}),
+    ],
+)  # fmt: skip
+def test_what_could_do_harm_is_refused_in_whatever_commit_it_is(
+    mailbox: Mailbox,
+    far: Mailbox,
+    clone: Clone,
+    file: Path,
+    changes: dict[Path_, Entry | bytes | None],
+    reason: str,
+) -> None:
+    """Somebody may look at that commit, with a program that knows nothing of us."""
+    since = tip(mailbox)
+    commit = clone.commit("origin/gitmail", changes)
+    for last in (commit, put_right(clone, commit)):
+        bundle_of(clone, last, file, "^origin/gitmail")
         assert reason in refused(far, file, BundleInvalidError)
+
+        clone.bring(last)
+        programs = [None, config.git()]
+        if changes in SMOOTHED and last != commit:
+            programs.remove(config.git())
+        for program in programs:
+            error = blocked(mailbox, since, program)
+            assert (error.details["commit"], reason in error.message) == (commit, True)
+            assert f"--since {commit}" in str(error.hint)
+
+    mailbox.agent("builder").send(to="reviewer", body="Behind it.")
+    assert mailbox.create_bundle(file, since=commit).contents.message_count == 1
+
+
+def test_names_that_only_look_odd_do_no_harm_in_an_older_commit(
+    far: Mailbox, clone: Clone, file: Path
+) -> None:
+    """Such as those of a project that was committed into the mailbox and taken out."""
+    changes: dict[Path_, Entry | bytes | None] = {
+        "Stra\u00dfe (alt).TXT": b"text",
+        "agents/Zoe.md": b"text",
+        "agents/zoe.md": b"text",
+        ".gitignore": b"text",
+        "src/con.py": b"text",
+        "src/run.sh": Entry(b"#!/bin/sh\n", EXECUTABLE),
+        f"{'x/' * 40}x.md": b"text",
+        "quarantine": Entry(mode=FOLDER, sha=EMPTY_TREE),
+    }
+    commit = clone.commit("origin/gitmail", changes)
+    bundle_of(clone, put_right(clone, commit), file, "^origin/gitmail")
+
+    assert far.apply_bundle(file).step is Step.FAST_FORWARD
+    assert_sound(far.path)
+
+
+def blocked(mailbox: Mailbox, since: str, program: Git | None) -> BundleBlockedError:
+    """Return why no bundle is made, which must have changed nothing."""
+    mailbox.status()  # so that the files are the tip's
+    before = state(mailbox.path)
+    file = mailbox.path.parent / "blocked.bundle"
+    with pytest.raises(BundleBlockedError) as caught:
+        mailbox.create_bundle(file, since=since, git=program)
+    assert (file.exists(), state(mailbox.path)) == (False, before)
+    return caught.value
+
+
+@pytest.mark.parametrize("program", ["git", "python"])
+def test_no_bundle_is_made_of_what_is_malformed_or_too_large(
+    mailbox: Mailbox, clone: Clone, program: str
+) -> None:
+    """A commit, a folder and a file, as they would be refused where it is applied."""
+    base = tip(mailbox)
+    tree = git(clone.folder, "rev-parse", "origin/gitmail^{tree}").strip()
+    blob = bytes.fromhex(clone.write("blob", SLOT))
+    twice = 2 * (b"100644 a.md\0" + blob)
+    folder = Entry(mode=FOLDER, sha=clone.write("tree", twice))
+    large = bytes(LARGEST_BYTES + 1)
+    nobody = f"tree {tree}\nparent {base}\nauthor nobody\n\nText\n"
+    by_git = config.git() if program == "git" else None
+
+    for commit, reason in (
+        (clone.write("commit", nobody.encode()), "malformed"),
+        (clone.commit("origin/gitmail", {"agents": folder}), "malformed"),
+        (clone.commit("origin/gitmail", {"large.bin": large}), "16,777,216 bytes"),
+    ):
+        clone.bring(commit)
+        error = blocked(mailbox, base, by_git)
+        assert (error.details["commit"], reason in error.message) == (commit, True)
+
+
+def test_what_is_wrong_here_already_hinders_no_later_bundle(
+    mailbox: Mailbox, far: Mailbox, clone: Clone, file: Path
+) -> None:
+    """It came by sync, and is named by status; mail goes on."""
+    commit = clone.commit("origin/gitmail", {"code.py": b"print(1)\n"})
+    clone.bring(commit)
+    git(far.path, "fetch", "-q", str(clone.folder), "brought")
+    git(far.path, "update-ref", "refs/heads/gitmail", commit)
+    mailbox.agent("builder").send(to="reviewer", body="Behind it.")
+    mailbox.create_bundle(file, since=commit)
+
+    assert far.apply_bundle(file).step is Step.FAST_FORWARD
+    assert pending(far.agent("reviewer")) == ["Behind it."]
+
+
+def put_right(clone: Clone, commit: str) -> str:
+    """Return a commit that takes back what another one did."""
+    tree = git(clone.folder, "rev-parse", "origin/gitmail^{tree}").strip()
+    return git(
+        clone.folder, "commit-tree", tree, "-p", commit, "-m", "Put right"
+    ).strip()
 
 
 def test_trees_that_hold_one_another_many_times_end_at_once(
@@ -266,7 +407,7 @@ def test_trees_that_hold_one_another_many_times_end_at_once(
     commit = clone.commit("origin/gitmail", changes)
     bundle_of(clone, commit, file, "^origin/gitmail")
 
-    assert "at no path" in refused(far, file, BundleInvalidError)
+    assert "of no mailbox" in refused(far, file, BundleInvalidError)
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from gitmail.mailbox.bundle_values import Contents
 from gitmail.store.bundle import write_bundle
 from gitmail.store.store import Step
 from gitmail.store.transport import Git
-from tests.bundlefiles import objects_of, refused, state, twin
+from tests.bundlefiles import objects_of, state, twin
 from tests.helpers import SettableClock, files_in_tip, git
 from tests.mailboxes import pending, tip
 from tests.mailfiles import Clone
@@ -84,6 +84,35 @@ def test_a_new_machine_starts_with_all_of_a_mailbox(
         assert [item.message.body for item in after.items] == ["After."]
         assert not (new.path / ".git" / "gitmail" / "live").exists()
     assert_sound(tmp_path / "new")
+
+
+def test_where_git_fails_a_bundle_is_made_without_it(
+    mailbox: Mailbox, file: Path, tmp_path: Path
+) -> None:
+    """A program that is gone, and one that answers nothing."""
+    for program in (tmp_path / "gone", Path("/bin/false")):
+        made = mailbox.create_bundle(file, since="all", git=Git(str(program), {}))
+
+        assert made.contents.commit_count == 4
+        assert mailbox.inspect_bundle(file).is_known
+
+
+def test_how_far_a_long_bundle_is_taken_in_is_told(
+    mailbox: Mailbox, far: Mailbox, builder: Agent, tmp_path: Path, file: Path
+) -> None:
+    """Where a machine starts with it, and where it is applied."""
+    builder.send_many([{"to": ["reviewer"], "body": f"{i}"} for i in range(1000)])
+    mailbox.create_bundle(file, since="all")
+    started: list[tuple[str, int]] = []
+    applied: list[tuple[str, int]] = []
+
+    Mailbox.clone(
+        tmp_path / "new", str(file), progress=lambda *said: started.append(said)
+    ).close()
+    far.store.progress = lambda *said: applied.append(said)
+    far.apply_bundle(file)
+
+    assert started == applied == [("files checked", 1000)]
 
 
 def test_an_answer_comes_back_by_the_next_bundle(
@@ -290,20 +319,23 @@ def test_last_is_the_last_that_was_made_or_applied(
     assert (back.since, back.contents.commit_count) == (made.tip, 1)
 
 
-def test_what_was_made_but_got_lost_is_in_a_bundle_since_all(
+def test_what_was_made_but_got_lost_is_in_a_bundle_since_what_is_there(
     mailbox: Mailbox, far: Mailbox, builder: Agent, file: Path
 ) -> None:
-    """The gap is told first, with the commit that is missing."""
+    """The gap is told first: what is missing, and what the other side is to say."""
     builder.send(to="reviewer", body="Lost.")
     lost = mailbox.create_bundle(file)
     builder.send(to="reviewer", body="Next.")
     mailbox.create_bundle(file)
 
-    reason = refused(far, file, BundleIncompleteError)
-    mailbox.create_bundle(file, since="all")
+    with pytest.raises(BundleIncompleteError) as caught:
+        far.apply_bundle(file)
+    ours = str(caught.value.details["ours"])
+    mailbox.create_bundle(file, since=ours)
     far.apply_bundle(file)
 
-    assert lost.tip in reason
+    assert lost.tip in caught.value.message
+    assert f"--since {ours}" in str(caught.value.hint)
     assert pending(far.agent("reviewer")) == ["Lost.", "Next."]
 
 
@@ -341,9 +373,10 @@ def test_a_bundle_since_nothing_that_is_known_is_not_made(
     mailbox: Mailbox, file: Path, since: str
 ) -> None:
     """A slip of the pen must not become a bundle of something else."""
-    with pytest.raises(InvalidCursorError):
+    with pytest.raises(InvalidCursorError) as caught:
         mailbox.create_bundle(file, since=since)
 
+    assert "last, which is the default, all, or" in str(caught.value.hint)
     assert not file.exists()
 
 

@@ -40,6 +40,7 @@ EXAMPLES = [
     errors.BodyTooLargeError(70_000, 65_536),
     errors.InvalidFileError("from is missing", line=3, path="messages/a.md"),
     errors.BundleInvalidError("/somewhere/x.bundle", "it is no git bundle"),
+    errors.BundleBlockedError("0" * 40, "it has an empty folder: a", "a"),
     errors.BundleIncompleteError("/somewhere/x.bundle", ["0" * 40]),
     errors.OtherMailboxError("/somewhere/x.bundle", "0" * 8, "1" * 8),
     errors.UnrelatedHistoriesError("0" * 40, "1" * 40),

@@ -10,11 +10,13 @@ A bundle is a file of git's that carries a mailbox, or what is new in it, to whe
 network reaches. Each side makes its bundles for one other side. A new machine starts
 with: gitmail init --from FILE"""
 _CREATE = """\
-By default it holds what came since the last bundle that was made or applied here. If
-one was lost, say from where on with --since. Where nothing is new, no file is
-written."""
+By default it holds what came since the last bundle that was made or applied here: one
+that was made counts as delivered. If it got lost, say with --since what tip the other
+side has. Where nothing is new, no file is written. What the other side would refuse is
+named at once, and no file is written either."""
 _APPLY = """\
-All of it is checked before anything is written. It may be applied again, which
+All of it is checked before anything is written. A file that is wrong only in an older
+commit is let through, unless it could do harm there. It may be applied again, which
 changes nothing."""
 
 

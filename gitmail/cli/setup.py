@@ -98,6 +98,7 @@ def _make(shell: Shell, place: "Path", project: str | None) -> "Mailbox":
         git=late.config.git(),
         project=project,
         clock=shell.clock,
+        progress=shell.progress,
     )
 
 

@@ -32,6 +32,7 @@ class Shell:
         is_json: Whether answers are JSON objects.
         commit: The commit that the command made.
         ids: The messages, or the records of memory, that the commit is about.
+        progress: Shows how far a long piece of work is.
     """
 
     def __init__(self, args: argparse.Namespace, clock: Clock) -> None:
@@ -42,7 +43,7 @@ class Shell:
         self.ids: list[str] = []
         self._settings: Settings | None = None
         self._mailbox: Mailbox | None = None
-        self._progress = _Progress()
+        self.progress = _Progress()
         self._open = ExitStack()
 
     @property
@@ -65,7 +66,7 @@ class Shell:
                 settings.find(),
                 clock=self.clock,
                 location=settings.location(),
-                progress=self._progress,
+                progress=self.progress,
                 folds=False,  # a process of its own does, see `running`
             )
         )
@@ -109,7 +110,7 @@ class Shell:
             OutputError, OutputClosedError: The same, where nothing was.
         """
         answer = as_line(plain()) if self.is_json else text()
-        self._progress.end()
+        self.progress.end()
         try:
             streams.write(answer)
         except (streams.OutputError, streams.OutputClosedError) as error:
@@ -120,7 +121,7 @@ class Shell:
 
     def say(self, text: str) -> None:
         """Tell something that is no answer, on standard error."""
-        self._progress.end()
+        self.progress.end()
         streams.complain(f"gitmail: {line(text)}")
 
     def opened(self) -> "Mailbox | None":
@@ -129,7 +130,7 @@ class Shell:
 
     def close(self) -> None:
         """Close what is open."""
-        self._progress.end()
+        self.progress.end()
         self._open.close()
 
 

@@ -5,7 +5,7 @@ from heapq import heapify, heappop, heappush
 from pathlib import Path
 from uuid import uuid4
 
-from gitmail.errors import StorageError
+from gitmail.errors import InvalidCursorError, StorageError
 from gitmail.mailbox.cursor import open_window
 from gitmail.records.names import CommitId, is_hex
 from gitmail.records.text import check_string
@@ -17,6 +17,10 @@ from gitmail.store.view import View
 logger = logging.getLogger("gitmail")
 
 LAST, ALL = "last", "all"
+_HINT = (
+    "Pass last, which is the default, all, or the tip that the other side has:"
+    " gitmail status shows it there"
+)
 _MARKER = "bundled"
 """File of local state that names the commit of the last bundle."""
 
@@ -36,7 +40,11 @@ def base_of(view: View, local: Path, since: str) -> CommitId | None:
         return None
     if said == LAST:
         return _last(view, local / _MARKER)
-    window = open_window(view, said)
+    try:
+        window = open_window(view, said)
+    except InvalidCursorError as error:
+        error.hint = _HINT  # it is no listing that could start from the beginning
+        raise
     return window.since if window.last is None else window.until
 
 

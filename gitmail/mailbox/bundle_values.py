@@ -1,10 +1,12 @@
 """The frozen values that the verbs of bundles hand out."""
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gitmail.errors import GitmailError
 from gitmail.records.names import CommitId
+from gitmail.records.paths import Family
 from gitmail.store.store import Step
 
 if TYPE_CHECKING:
@@ -23,6 +25,20 @@ class Contents:
     message_count: int = 0
     receipt_count: int = 0
     record_count: int = 0
+
+
+def contents_of(commit_count: int, counts: Counter[Family]) -> Contents:
+    """Return how much some commits hold.
+
+    Args:
+        counts: How many files of each kind.
+    """
+    return Contents(
+        commit_count=commit_count,
+        message_count=counts[Family.MESSAGE],
+        receipt_count=counts[Family.RECEIPT],
+        record_count=counts[Family.MEMORY],
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

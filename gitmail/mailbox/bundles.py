@@ -1,7 +1,6 @@
 """Bundles: the mailbox as a file, for where no network reaches (CAPABILITIES V4)."""
 
 import os
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,10 +16,10 @@ from gitmail.errors import (
     UnrelatedHistoriesError,
 )
 from gitmail.mailbox.audit import GITMAIL
-from gitmail.mailbox.bundle_bases import LAST, base_of, commits_since, mark, remember
-from gitmail.mailbox.bundle_values import Applied, Bundled, Contents, Inspected
+from gitmail.mailbox.bundle_bases import LAST, mark, remember
+from gitmail.mailbox.bundle_making import ask, pack_of
+from gitmail.mailbox.bundle_values import Applied, Bundled, Inspected, contents_of
 from gitmail.records.names import CommitId, parse_agent_name
-from gitmail.records.paths import Family, parse_path
 from gitmail.store.bundle import (
     Bundle,
     read_bundle,
@@ -31,10 +30,10 @@ from gitmail.store.bundle import (
 )
 from gitmail.store.creation import create_repository
 from gitmail.store.disk import translated
+from gitmail.store.keeper import Progress
 from gitmail.store.pack import release_pack, write_pack
 from gitmail.store.store import Integrated, Step, Store
 from gitmail.store.transport import Git
-from gitmail.store.view import View
 
 if TYPE_CHECKING:  # commands that are about no bundle do not wait for the rest
     from gitmail.mailbox.mailbox import Mailbox
@@ -93,23 +92,25 @@ def create(
     Raises:
         InvalidArgumentError: No bundle may be written there.
         InvalidCursorError: `since` names no commit of this mailbox's history.
+        BundleBlockedError: It would not be let in, for something in the history.
         StorageError: The file cannot be written, or the mailbox is damaged.
     """
     store = mailbox.store
     path = _path(file)
     target = target_of(path, store.root)
-    tip, base, name, commits, contents = store.read(
-        lambda view: _ask(view, store.local, since)
-    )
+    asked = store.read(lambda view: ask(view, store, since, git))
     size = 0
-    if commits:
-        from gitmail.store.outgoing import make_pack  # noqa: PLC0415 - as said above
-
-        pack = make_pack(store.git_dir, tip, base, commits, git)
-        size = write_bundle(target, tip, base, remark_of(name), pack)
-        remember(store, tip)
+    if asked.commits:
+        pack = pack_of(store, asked)
+        remark = remark_of(asked.mailbox)
+        size = write_bundle(target, asked.tip, asked.base, remark, pack)
+        remember(store, asked.tip)
     return Bundled(
-        path=shown_path(path), tip=tip, since=base, contents=contents, size_bytes=size
+        path=shown_path(path),
+        tip=asked.tip,
+        since=asked.base,
+        contents=asked.contents,
+        size_bytes=size,
     )
 
 
@@ -133,7 +134,7 @@ def apply(mailbox: "Mailbox", file: str | Path, *, by: str | None = None) -> App
     with _opened(store, _path(file)) as opened:
         bundle, incoming = opened.bundle, opened.incoming
         checked = opened.check()
-        contents = _contents(len(checked.fresh), incoming.counts(checked.objects))
+        contents = contents_of(len(checked.fresh), incoming.counts(checked.objects))
         done = Integrated(Step.NOTHING, opened.tip or bundle.tip)
         if checked.fresh:
             with _written(store, incoming, checked):
@@ -171,14 +172,14 @@ def inspect(mailbox: "Mailbox | None", file: str | Path) -> Inspected:
             mailbox=incoming.mailbox,
             tip=bundle.tip,
             prerequisites=tuple(bundle.prerequisites),
-            contents=_contents(len(incoming.commits), incoming.counts()),
+            contents=contents_of(len(incoming.commits), incoming.counts()),
             size_bytes=bundle.size_bytes,
             is_known=bundle.tip in opened.known,
             problem=problem,
         )
 
 
-def start(root: Path, file: str | Path) -> CommitId:
+def start(root: Path, file: str | Path, progress: Progress | None = None) -> CommitId:
     """Make a mailbox from a bundle that holds all of one; durable when it returns.
 
     Everything is checked before the folder is made. A crash leaves a folder in which
@@ -187,6 +188,7 @@ def start(root: Path, file: str | Path) -> CommitId:
     Args:
         root: The mailbox's folder; it may be there, with nothing in it but a new
             repository.
+        progress: Told how far a long piece of work is.
 
     Raises:
         BundleInvalidError: The file is damaged, or not all in it is in order.
@@ -194,10 +196,10 @@ def start(root: Path, file: str | Path) -> CommitId:
         FolderInUseError: The folder is used for something else, or holds a mailbox.
         StorageError: Something cannot be read or written.
     """
-    with _opened(None, _path(file)) as opened:
+    with _opened(None, _path(file), progress) as opened:
         checked = opened.check()
         create_repository(root)
-        store = Store(root)
+        store = Store(root, progress=progress)
         try:
             if store.branch.read() is not None:
                 raise FolderInUseError(str(root), "it holds a mailbox")
@@ -218,19 +220,21 @@ def _path(file: str | Path) -> Path:
 
 
 @contextmanager
-def _opened(store: Store | None, path: Path) -> Iterator[_Opened]:
+def _opened(
+    store: Store | None, path: Path, progress: Progress | None = None
+) -> Iterator[_Opened]:
     from gitmail.store.incoming import Incoming  # noqa: PLC0415 - as said above
     from gitmail.store.outgoing import Reader  # noqa: PLC0415 - as said above
 
     bundle = read_bundle(path, shown_path(path))
     if store is None:
-        yield _Opened(bundle=bundle, incoming=Incoming(bundle, None))
+        yield _Opened(bundle=bundle, incoming=Incoming(bundle, None, None, progress))
         return
     tip, mailbox = store.read(lambda view: (view.tip, view.charter.id))
     # Not the store's own, which others would have to wait for.
     here = Reader(store.git_dir)
     try:
-        incoming = Incoming(bundle, here)
+        incoming = Incoming(bundle, here, tip, store.progress)
         known = store.read(
             lambda view: frozenset(filter(view.index.knows_commit, incoming.named))
         )
@@ -254,28 +258,3 @@ def _written(store: Store, incoming: "Incoming", checked: "Checked") -> Iterator
         yield
     finally:
         release_pack(folder, name)
-
-
-def _ask(
-    view: View, local: Path, since: str
-) -> tuple[CommitId, CommitId | None, str, list[CommitId], Contents]:
-    """Return the tip, what a bundle stands on, the mailbox, and what is new."""
-    base = base_of(view, local, since)
-    commits = commits_since(view, base)
-    repository = view.repository
-    old = repository.commit(base).tree if base else None
-    counts = Counter(
-        parse_path(change.path).family
-        for change in repository.changes(old, view.tree)
-        if change.new
-    )
-    return view.tip, base, view.charter.id, commits, _contents(len(commits), counts)
-
-
-def _contents(commit_count: int, counts: Counter[Family]) -> Contents:
-    return Contents(
-        commit_count=commit_count,
-        message_count=counts[Family.MESSAGE],
-        receipt_count=counts[Family.RECEIPT],
-        record_count=counts[Family.MEMORY],
-    )

@@ -188,6 +188,7 @@ class Mailbox:
         git: Git | None = None,
         project: str | None = None,
         clock: Clock = system_clock,
+        progress: Progress | None = None,
     ) -> "Mailbox":
         """Make a mailbox in a folder from what a remote, or a bundle, has of it.
 
@@ -198,6 +199,7 @@ class Mailbox:
             url: As git takes it, or the path of a bundle.
             branch: The branch of the mailbox there.
             git: An installed git; None does it without.
+            progress: Told how far a long piece of work is.
 
         Raises:
             InvalidInputError: The URL or the branch.
@@ -213,10 +215,10 @@ class Mailbox:
         with suppress(MailboxNotFoundError), cls.open(root, folds=False):
             raise FolderInUseError(str(root), "it is a mailbox already")
         if remote.folder and remote.folder.is_file():
-            bundles.start(root, remote.folder)
+            bundles.start(root, remote.folder, progress)
         elif remotes.start(root, remote, git, clock) is None:
             return cls.init(root, project=project, clock=clock)
-        return cls.open(root, clock=clock)
+        return cls.open(root, clock=clock, progress=progress)
 
     remote = remotes.remote
     set_remote = remotes.set_remote

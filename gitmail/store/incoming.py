@@ -4,7 +4,6 @@ All of it is hostile until then (DESIGN 11). Objects are read from the bundle, a
 the repository where they are in that alone.
 """
 
-import re
 import stat
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -17,26 +16,33 @@ from gitmail.errors import (
 )
 from gitmail.records.charter import Charter, parse_charter
 from gitmail.records.names import CommitId
-from gitmail.records.paths import (
-    CHARTER_PATH,
-    PATH_LIMIT,
-    Family,
-    parse_path,
+from gitmail.records.paths import CHARTER_PATH, Family, parse_path
+from gitmail.store.additions import (
+    Added,
+    added,
+    entries_of,
+    entry_at,
+    parents_of,
+    root_of,
 )
-from gitmail.records.places import right_path
 from gitmail.store.bundle import Bundle, mailbox_of, remark_of, title_of
-from gitmail.store.outgoing import Added, Reader, added, entries_of, parents_of, root_of
+from gitmail.store.keeper import Progress
+from gitmail.store.outgoing import Reader
 from gitmail.store.pack import BLOB, COMMIT, TREE, Entry, NewObject
 from gitmail.store.pack_numbers import DamagedPackError
-from gitmail.store.repository import FILE_MODE, UNREADABLE, Kept, Tree, printable
+from gitmail.store.repository import UNREADABLE, Kept, Tree, printable
+from gitmail.store.soundness import (
+    fault_of,
+    fault_of_folder,
+    harm_of,
+    is_sound_commit,
+    is_sound_tree,
+)
 from gitmail.store.unpacking import MissingBasesError, PackedObjects
 
-_PERSON = rb"[^<>\n\0]* <[^<>\n\0]*> (?:0|[1-9]\d{0,11}) [+-]\d{4}\n"
-_COMMIT = re.compile(
-    rb"tree [0-9a-f]{40}\n(?:parent [0-9a-f]{40}\n)*"
-    rb"author " + _PERSON + rb"committer " + _PERSON + rb"(?:[^\n\0]+\n)*\n[^\0]*"
-)
-_FOLDER_MODE = 0o40000
+_PROGRESS_STEP = 1000
+_MOST_IDLE = 1000
+_MOST_IDLE_EACH = 10
 _TREES_KEPT = 256
 
 
@@ -61,6 +67,8 @@ class Incoming:
     Args:
         bundle: The file as it was read.
         here: The repository, None where there is none.
+        tip: The tip there.
+        progress: Told now and then how many files were checked.
 
     Attributes:
         commits: The commits in the bundle, each with those that it stands on.
@@ -71,21 +79,30 @@ class Incoming:
             not here.
     """
 
-    def __init__(self, bundle: Bundle, here: Reader | None) -> None:
+    def __init__(
+        self,
+        bundle: Bundle,
+        here: Reader | None,
+        tip: CommitId | None = None,
+        progress: Progress | None = None,
+    ) -> None:
         self._bundle = bundle
+        self._tip = tip
+        self._progress = progress
         self._here = here
         self._trees: Kept[Tree] = Kept(_TREES_KEPT)
+        self._faults: dict[Added, str] = {}
         try:
             self._packed = PackedObjects(bundle.pack, self._raw_here)
         except DamagedPackError as error:
             raise self._invalid(str(error)) from error
         except MissingBasesError as error:
             missing = [*bundle.prerequisites]
-            raise BundleIncompleteError(bundle.path, missing) from error
+            raise BundleIncompleteError(bundle.path, missing, tip) from error
         self.commits: dict[CommitId, list[CommitId]] = {}
         for sha in self._packed.ids(COMMIT):
             data = self._read(sha, COMMIT)
-            if not _COMMIT.fullmatch(data):
+            if not is_sound_commit(data):
                 raise self._invalid(f"commit {sha.hex()} is malformed")
             self.commits[CommitId(sha.hex())] = parents_of(data)
 
@@ -143,10 +160,11 @@ class Incoming:
         lost = {*self._bundle.prerequisites, *(reached - self.commits.keys())}
         lost.difference_update(known)
         if lost:
-            raise BundleIncompleteError(self._bundle.path, sorted(lost))
+            raise BundleIncompleteError(self._bundle.path, sorted(lost), self._tip)
         if self.commits.keys() - reached:
             raise self._invalid("it holds commits that its branch does not need")
         objects = self._check_objects(order, known)
+        self._check_tip()
         charter = self._charter()
         if charter is None:
             raise self._invalid(f"its tip has no {CHARTER_PATH} that can be read")
@@ -187,6 +205,7 @@ class Incoming:
         used = {bytes.fromhex(commit) for commit in self.commits}
         wanted = {bytes.fromhex(commit) for commit in self.commits.keys() - known}
         walked: set[Added] = set()
+        count = 0
         for commit in filter(self.commits.__contains__, order):
             is_fresh = commit not in known
             others = [self._root(parent) for parent in self.commits[commit]]
@@ -196,29 +215,35 @@ class Incoming:
                     wanted.update([each.sha] if is_fresh else ())
                 if is_fresh:
                     self._check_added(each)
+                    count += 1
+                    self._report("files checked", count)
         if len(used) < len(self._packed):
             raise self._invalid("it holds objects that its history does not need")
         return wanted
 
     def _check_added(self, each: Added) -> None:
+        harm = harm_of(each.path, each.mode) if each.path else None
+        if harm:
+            raise self._invalid(harm)
         if each.is_folder:
-            is_path = len(each.path) < PATH_LIMIT and each.mode == _FOLDER_MODE
-            if not is_path or not self._tree(each.sha):
-                raise self._invalid(f"it has a folder of no mailbox: {each.path}")
-            return
-        if each.mode != FILE_MODE:
-            raise self._invalid(f"it has what is no regular file: {each.path}")
-        if parse_path(each.path).family is Family.UNKNOWN:
-            raise self._invalid(f"it has a file at no path of a mailbox: {each.path}")
-        data = self._read(each.sha, BLOB)
-        try:
-            right = right_path(each.path, data)
-        except InvalidFileError as error:
-            reason = f"{error.reason}, in line {error.line} of {each.path}"
-            raise self._invalid(reason) from error
-        if right != each.path:
-            reason = f"it has a file whose path does not fit it: {each.path}"
-            raise self._invalid(reason)
+            fault = fault_of_folder(each.path, self._tree(each.sha))
+        else:
+            fault = fault_of(each.path, each.mode, self._read(each.sha, BLOB))
+        if fault:
+            self._faults[each] = fault
+        # A few trees that hold one another could stand for any number of files.
+        if len(self._faults) > _MOST_IDLE + _MOST_IDLE_EACH * len(self._packed):
+            raise self._invalid(f"too much in it is of no mailbox, such as {each.path}")
+
+    def _check_tip(self) -> None:
+        """Refuse what is not in order where it stands at the tip, and would be shown.
+
+        In older commits alone it is idle.
+        """
+        root = self._root(self._bundle.tip)
+        for each, fault in self._faults.items():
+            if entry_at(self._tree, root, each.path) == (each.mode, each.sha):
+                raise self._invalid(fault)
 
     def _charter(self) -> Charter | None:
         """Return the charter at the tip, None where it is not to be had."""
@@ -241,7 +266,7 @@ class Incoming:
                 tree = entries_of(data)
             except UNREADABLE as error:
                 raise self._invalid(f"tree {sha.hex()} is malformed") from error
-            if sha in self._packed and _tree_bytes(tree) != data:
+            if sha in self._packed and not is_sound_tree(tree, data):
                 raise self._invalid(f"tree {sha.hex()} is malformed")
             self._trees.put(sha, tree)
         return tree
@@ -263,14 +288,9 @@ class Incoming:
     def _raw_here(self, sha: bytes) -> NewObject | None:
         return self._here.raw(sha) if self._here else None
 
+    def _report(self, what: str, count: int) -> None:
+        if self._progress and count % _PROGRESS_STEP == 0:
+            self._progress(what, count)
+
     def _invalid(self, reason: str) -> BundleInvalidError:
         return BundleInvalidError(self._bundle.path, reason)
-
-
-def _tree_bytes(tree: Tree) -> bytes:
-    """Return a tree as git writes it."""
-    rows = sorted(
-        (name + b"/" if stat.S_ISDIR(mode) else name, name, mode, sha)
-        for name, (mode, sha) in tree.items()
-    )
-    return b"".join(b"%o %b\x00%b" % (mode, name, sha) for _, name, mode, sha in rows)

@@ -4,20 +4,21 @@ Commits and their trees are walked, and what a parent has at the same path is le
 out. Nothing else of the repository is ever looked at.
 """
 
-import hashlib
-import re
-import stat
-import subprocess
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
-from dulwich.objects import parse_tree
 from dulwich.pack import create_delta
 
-from gitmail.errors import CorruptMailboxError
+from gitmail.errors import BundleBlockedError, CorruptMailboxError
 from gitmail.records.names import CommitId
+from gitmail.store.additions import (
+    Added,
+    added,
+    entries_of,
+    entry_at,
+    parents_of,
+    root_of,
+)
 from gitmail.store.disk import translated
 from gitmail.store.pack import (
     BLOB,
@@ -27,66 +28,20 @@ from gitmail.store.pack import (
     NewObject,
     compress,
     deflate,
-    encode,
 )
-from gitmail.store.repository import UNREADABLE, Kept, Repository, Tree, printable
-from gitmail.store.transport import Git
+from gitmail.store.pack_numbers import LARGEST_BYTES
+from gitmail.store.repository import UNREADABLE, Kept, Repository, Tree
+from gitmail.store.soundness import (
+    fault_of,
+    fault_of_folder,
+    harm_of,
+    is_sound_commit,
+    is_sound_tree,
+    too_large,
+)
 
-_PARENT = re.compile(rb"parent ([0-9a-f]{40})\n")
-_FOLDER_MODE = 0o40000
 _DEEPEST_CHAIN = 40
 _TREES_KEPT = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Added:
-    """What a tree has at a path where some others have something else.
-
-    Attributes:
-        path: The path below the root, empty for the root itself.
-    """
-
-    path: str
-    mode: int
-    sha: bytes
-
-    @property
-    def is_folder(self) -> bool:
-        """Whether it is a tree."""
-        return stat.S_ISDIR(self.mode)
-
-
-def added(
-    read: Callable[[bytes], Tree],
-    tree: bytes,
-    others: Sequence[bytes],
-    walked: set[Added] | None = None,
-) -> Iterator[Added]:
-    """Yield what a commit's tree has at any path and none of some others has there.
-
-    Args:
-        read: Returns the entries of a tree.
-        others: The trees of the commits that it stands on, and any.
-        walked: What was yielded of commits so far, and is not again. For who takes
-            commits in their order, oldest first: then all below it came as well.
-    """
-    todo = [(Added("", _FOLDER_MODE, tree), others)] if tree not in others else []
-    while todo:
-        each, others = todo.pop()
-        if walked is not None:
-            if each in walked:
-                continue
-            walked.add(each)
-        yield each
-        if not each.is_folder:
-            continue
-        before = [read(other) for other in others]
-        fresh = {*read(each.sha).items()}.difference(*(tree.items() for tree in before))
-        prefix = f"{each.path}/" if each.path else ""
-        for name, (mode, child) in sorted(fresh, reverse=True):
-            found = [tree[name] for tree in before if name in tree]
-            below = [sha for mode, sha in found if stat.S_ISDIR(mode)]
-            todo.append((Added(prefix + printable(name), mode, child), below))
 
 
 class Reader(Repository):
@@ -105,63 +60,6 @@ class Reader(Repository):
         return NewObject(kind, data, sha)
 
 
-def make_pack(
-    git_dir: Path,
-    tip: CommitId,
-    since: CommitId | None,
-    commits: Sequence[CommitId],
-    git: Git | None,
-) -> bytes:
-    """Return a pack with all that a commit's history has, and another's has not.
-
-    Args:
-        commits: Those that the one history has and the other has not, newest first.
-        git: An installed git; None does it without.
-
-    Raises:
-        CorruptMailboxError: An object is missing or not what it was.
-    """
-    # Git has the deltas that are there already copied: a fifteenth of the time.
-    pack = _pack_by_git(git_dir, tip, since, git) if git else None
-    if pack is None:
-        repository = Reader(git_dir)
-        try:
-            pack, _, _ = encode(Outgoing(repository, commits, since).entries())
-        finally:
-            repository.close()
-    return pack
-
-
-def _pack_by_git(
-    git_dir: Path, tip: CommitId, since: CommitId | None, git: Git
-) -> bytes | None:
-    """Return what git packs, None where it does not; the other way says why, then."""
-    if (git_dir / "shallow").exists():  # git would leave out what is missing
-        return None
-    command = [git.program, "--no-replace-objects", f"--git-dir={git_dir}"]
-    said = f"{tip}\n^{since}\n" if since else f"{tip}\n"
-    try:
-        done = subprocess.run(  # noqa: S603 - the program that the settings name
-            [
-                *command,
-                "pack-objects",
-                "-q",
-                "--revs",
-                "--stdout",
-                "--delta-base-offset",
-            ],
-            input=said.encode(),
-            capture_output=True,
-            check=False,
-            env=dict(git.environment),
-        )
-    except OSError:
-        return None
-    digest = hashlib.sha1(done.stdout[:-20], usedforsecurity=False).digest()
-    is_whole = not done.returncode and done.stdout[-20:] == digest
-    return done.stdout if is_whole else None
-
-
 class Outgoing:
     """The objects that some commits have, and their parents among others have not.
 
@@ -170,7 +68,6 @@ class Outgoing:
         commits: The commits, none behind one that it stands on. Commits that are not
             among them count as known with all that they have.
         since: One of those, whose own tree is left out wherever it comes again.
-
     """
 
     def __init__(
@@ -191,27 +88,90 @@ class Outgoing:
         """Yield each object once, to be packed, a delta's base before it.
 
         Raises:
-            CorruptMailboxError: An object is missing or not what it was.
+            BundleBlockedError: One would be refused in whatever commit it is.
+            CorruptMailboxError: One is missing or not what it was.
         """
         known = [self._root(bytes.fromhex(self._since))] if self._since else []
         for commit in self._commits:
             item = self._object(bytes.fromhex(commit), COMMIT)
+            if len(item.data) > LARGEST_BYTES or not is_sound_commit(item.data):
+                raise BundleBlockedError(commit, f"commit {commit} is malformed")
             yield deflate(item)
             parents = map(bytes.fromhex, parents_of(item.data))
             others = [*map(self._root, parents), *known]
             for each in added(self._tree, root_of(item.data), others):
+                harm = harm_of(each.path, each.mode) if each.path else None
+                if harm:
+                    raise BundleBlockedError(commit, harm, each.path)
                 if each.sha not in self._seen:
                     self._seen.add(each.sha)
-                    yield self._entry(each)
+                    yield self._entry(each, commit)
 
-    def _entry(self, each: Added) -> Entry:
+    def check_tip(self, suspects: Collection[str]) -> None:
+        """Check for what is refused because the newest of the commits has it.
+
+        Args:
+            suspects: The paths of all files in its tree that are not in order, and any.
+
+        Raises:
+            BundleBlockedError: There is such a thing.
+            CorruptMailboxError: An object is missing or not what it was.
+        """
+        tip = self._commits[0]
+        known = [self._root(bytes.fromhex(self._since))] if self._since else []
+        root = self._root(bytes.fromhex(tip))
+        for each in added(self._tree, root, known, has_files=False):
+            data, tree = self._tree_data(each.sha)
+            self._check_tree(each, data, tip)
+            self._refuse(each, fault_of_folder(each.path, tree))
+        for path in suspects:
+            entry, *before = (
+                entry_at(self._tree, each, path) for each in (root, *known)
+            )
+            if entry is None or entry in before:
+                continue
+            each = Added(path, *entry)
+            harm = harm_of(path, each.mode)
+            if harm:
+                raise BundleBlockedError(self._commit_of(each), harm, path)
+            data = self._object(each.sha, BLOB).data
+            self._refuse(each, fault_of(path, each.mode, data))
+
+    def _refuse(self, each: Added, fault: str | None) -> None:
+        if fault:
+            commit = self._commit_of(each)
+            raise BundleBlockedError(commit, fault, each.path, is_at_tip=True)
+
+    def _commit_of(self, each: Added) -> CommitId:
+        """Return the newest commit that has put something where it is."""
+        entry = (each.mode, each.sha)
+        for commit in self._commits:
+            parents = parents_of(self._object(bytes.fromhex(commit), COMMIT).data)
+            trees = [self._root(bytes.fromhex(key)) for key in (commit, *parents)]
+            now, *before = (entry_at(self._tree, tree, each.path) for tree in trees)
+            if now == entry and entry not in before:
+                return commit
+        return self._commits[0]
+
+    def _entry(self, each: Added, commit: CommitId) -> Entry:
         if each.is_folder:
-            return self._tree_entry(each)
-        return deflate(self._object(each.sha, BLOB))
+            data = self._tree_data(each.sha)[0]
+            self._check_tree(each, data, commit)
+            return self._tree_entry(each, data)
+        item = self._object(each.sha, BLOB)
+        if len(item.data) > LARGEST_BYTES:
+            raise BundleBlockedError(commit, too_large(each.path), each.path)
+        return deflate(item)
 
-    def _tree_entry(self, each: Added) -> Entry:
+    def _check_tree(self, each: Added, data: bytes, commit: CommitId) -> None:
+        if len(data) > LARGEST_BYTES:
+            raise BundleBlockedError(commit, too_large(each.path), each.path)
+        if not is_sound_tree(self._tree(each.sha), data):
+            reason = f"tree {each.sha.hex()} is malformed"
+            raise BundleBlockedError(commit, reason, each.path)
+
+    def _tree_entry(self, each: Added, data: bytes) -> Entry:
         """Return a tree as a delta against its next newer version, if that is short."""
-        data = self._tree_data(each.sha)[0]
         newer, base, depth = self._latest.get(each.path, (b"", b"", _DEEPEST_CHAIN))
         if depth < _DEEPEST_CHAIN:
             delta = b"".join(create_delta(base, data))
@@ -233,7 +193,12 @@ class Outgoing:
         found = self._trees.get(sha)
         if found is None:
             data = self._object(sha, TREE).data
-            found = data, entries_of(data)
+            try:
+                found = data, entries_of(data)
+            except UNREADABLE as error:
+                what = f"tree {sha.hex()} is malformed"
+                where = str(self._repository.pack_folder)
+                raise CorruptMailboxError(what, where) from error
             self._trees.put(sha, found)
         return found
 
@@ -243,33 +208,6 @@ class Outgoing:
             what = f"object {sha.hex()} is missing or damaged"
             raise CorruptMailboxError(what, str(self._repository.pack_folder))
         return found
-
-
-def root_of(commit: bytes) -> bytes:
-    """Return the id of a commit's tree."""
-    return bytes.fromhex(commit[5:45].decode())
-
-
-def parents_of(commit: bytes) -> list[CommitId]:
-    """Return the ids of the commits that a commit stands on."""
-    found: list[CommitId] = []
-    at = 46  # behind the line of the tree
-    while line := _PARENT.match(commit, at):
-        found.append(CommitId(line[1].decode()))
-        at = line.end()
-    return found
-
-
-def entries_of(tree: bytes) -> Tree:
-    """Return the entries of a tree.
-
-    Raises:
-        ValueError: It is malformed, or one of the others in `UNREADABLE`.
-    """
-    return {
-        name: (mode, bytes.fromhex(sha.decode()))
-        for name, mode, sha in parse_tree(tree, 20)
-    }
 
 
 def _hex(sha: bytes) -> Any:

@@ -237,6 +237,7 @@ class Bench:
         bench.idle()
         bench.both_ways()
         bench.bundle()
+        bench.apply()
         bench.verify()
 
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from gitmail import Mailbox
@@ -78,19 +79,38 @@ class SyncBench:
         """A bundle of a thousand messages, against git's own of the same."""
         tip = self._large.status().tip
         self._large.agent("builder").send_many([draft(i) for i in range(_BUNDLED)])
+        path, revisions = self._large.path, f"{tip}..{BRANCH}"
+        file = self._folder / "new.bundle"
+        words = ("bundle", "create", "-q", f"{file}.git", revisions)
+        for how, program, must in (("", git(), "<= 3"), (", without git", None, "")):
+            make = partial(self._large.create_bundle, file, since=tip, git=program)
+            ours, floors = [], []
+            for _ in range(9):
+                ours.append(timed(make))
+                floors.append(timed(lambda: run_git(path, *words)))
+            name = f"bundle of {_BUNDLED:,} messages{how} / git's"
+            self._show(name, ours, floors, must)
+
+    def apply(self) -> None:
+        """A bundle of a thousand messages applied, against git fetch from the same."""
+        url, file = str(self._remote), self._folder / "more.bundle"
+        plain = self._folder / "plain.git"
+        self._large.sync(git=git())
+        run_git(self._folder, "clone", "-q", "--bare", url, str(plain))
+        other = Mailbox.open(self._folder / "other")
+        other.sync(git=git())
+        builder = self._large.agent("builder")
         ours, floors = [], []
-        for number in range(7):
-            file = self._folder / f"{number}.bundle"
-            ours.append(timed(lambda f=file: self._large.create_bundle(f, since=tip)))
-            floors.append(
-                timed(
-                    lambda f=file: run_git(
-                        self._large.path,
-                        *("bundle", "create", "-q", f"{f}.git", f"{tip}..{BRANCH}"),
-                    )
-                )
-            )
-        self._show(f"bundle of {_BUNDLED:,} messages / git's", ours, floors, "<= 3")
+        for turn in range(5):
+            tip, first = self._large.status().tip, turn * _BUNDLED
+            builder.send_many([draft(first + i) for i in range(_BUNDLED)])
+            self._large.create_bundle(file, since=tip, git=git())
+            ours.append(timed(lambda: other.apply_bundle(file)))
+            words = ("fetch", "-q", str(file), f"{BRANCH}:{BRANCH}")
+            floors.append(timed(partial(run_git, plain, *words)))
+        other.close()
+        name = f"bundle of {_BUNDLED:,} messages applied / git fetch"
+        self._show(name, ours, floors, "")
 
     def verify(self) -> None:
         """A whole history proven, against git log --raw and git fsck of the same."""

@@ -86,6 +86,17 @@ def rebuild(box: Path, name: str) -> None:
         mailbox.agent("reviewer").poll()
 
 
+def apply(box: Path, name: str) -> None:
+    """Apply a bundle; the name is its path."""
+    with Mailbox.open(box, folds=False) as mailbox:
+        mailbox.apply_bundle(name)
+
+
+def start(box: Path, name: str) -> None:
+    """Make a mailbox from a bundle; the name is its path."""
+    Mailbox.clone(box, name).close()
+
+
 def remember(act: str, box: Path, name: str) -> None:
     """Do something to memory; the name does not matter."""
     del name
@@ -95,7 +106,7 @@ def remember(act: str, box: Path, name: str) -> None:
 
 OPERATIONS: dict[str, Callable[[Path, str], None]] = {
     function.__name__: function
-    for function in (send, send_many, ack, register, init, fold, rebuild)
+    for function in (send, send_many, ack, register, init, fold, rebuild, apply, start)
 } | {act: partial(remember, act) for act in ACTS}
 
 
