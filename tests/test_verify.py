@@ -827,6 +827,30 @@ def test_an_object_that_is_missing_or_damaged_is_named(
         assert ("path", "notes.txt") in [(f.rule, f.path) for f in verified.findings]
 
 
+@pytest.mark.usefixtures("clone")
+def test_what_git_has_packed_is_read_and_proven_too(mailbox: Mailbox) -> None:
+    """Deltas pass, and an entry of a pack that is not what it was is named."""
+    builder = mailbox.agent("builder")
+    text = "\n".join(str(number) for number in range(2000))
+    for number in range(5):
+        builder.send(to="reviewer", body=f"{text}\n{number}")
+    git(mailbox.path, "gc", "-q")
+    packs = mailbox.path / ".git" / "objects" / "pack"
+    (index,) = packs.glob("*.idx")
+    rows = git(mailbox.path, "verify-pack", "-v", str(index)).splitlines()
+    assert [row for row in rows if row.startswith("chain length")]
+    assert found(mailbox) == []
+    (place,) = [int(row.split()[4]) for row in rows if row.startswith(blob_id(DATA))]
+    pack = index.with_suffix(".pack")
+    pack.chmod(0o644)
+    with pack.open("r+b") as file:
+        file.seek(place + 20)
+        file.write(b"xyz")
+
+    with Mailbox.open(mailbox.path) as again:
+        assert ("object", PATH) in found(again)
+
+
 def test_a_tree_that_readers_see_differently_is_named(
     mailbox: Mailbox, clone: Clone
 ) -> None:
