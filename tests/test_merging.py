@@ -508,6 +508,8 @@ def test_what_may_not_be_done_to_mail_is_undone(
             replaced: (0o120000, b"elsewhere"),
             profile: None,
             f"{profile}/y": OTHER_JUNK,
+            "mailbox.md": None,
+            "mailbox.md/z": JUNK,
         },
     )
     if has_own:

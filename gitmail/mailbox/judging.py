@@ -225,7 +225,7 @@ class Judge:
         is_one = is_profile or _is_written_once(change.path, place)
         blob = change.new or ""
         try:
-            for problem in self._records.problems(change.path, place, old, data):
+            for problem in self._records.problems(change.path, place, old, blob, data):
                 is_open = is_one and problem[0] in OF_THE_FIRST
                 what = What.AMISS_UNLESS_BACK if is_open else What.AMISS
                 self.said.append(Said(what, change.path, blob, problem))

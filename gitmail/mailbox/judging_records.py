@@ -56,15 +56,22 @@ class RecordJudge:
         self.about: set[str] = set()
 
     def problems(
-        self, path: str, place: Place, old: str | None, data: bytes
+        self, path: str, place: Place, old: str | None, new: str, data: bytes
     ) -> Problems:
         """Judge a file that is new, or new in place of an old one.
+
+        Args:
+            old, new: Ids of the files; the new one's has been proven.
+            data: The bytes of the new one.
 
         Raises:
             CorruptMailboxError: What it is judged by cannot be read.
         """
         try:
-            yield from _JUDGES[place.family](self, path, place, old, data)
+            if place.family is Family.MESSAGE:
+                yield from self._judge_message(path, place, new, data)
+            else:
+                yield from _JUDGES[place.family](self, path, place, old, data)
         except InvalidFileError as error:
             yield Rule.FORMAT, f"line {error.line}: {error.reason}"
         except UnsupportedFormatError as error:
@@ -89,9 +96,9 @@ class RecordJudge:
             return False
 
     def _judge_message(
-        self, path: str, place: Place, _old: str | None, data: bytes
+        self, path: str, place: Place, new: str, data: bytes
     ) -> Problems:
-        message = parse_message(data)
+        message = parse_message(data, new)
         right = self._shelf.keep_letter(message, place.part).path
         self.about.add(message.id)
         yield from rules.message_problems(message, path, right, self._act)
@@ -172,8 +179,7 @@ class RecordJudge:
 
 
 _JUDGES = {
-    Family.MESSAGE: RecordJudge._judge_message,  # noqa: SLF001 - the class's own table
-    Family.RECEIPT: RecordJudge._judge_receipt,  # noqa: SLF001
+    Family.RECEIPT: RecordJudge._judge_receipt,  # noqa: SLF001 - the class's own table
     Family.COPY: RecordJudge._judge_copy,  # noqa: SLF001
     Family.PROFILE: RecordJudge._judge_profile,  # noqa: SLF001
     Family.MEMORY: RecordJudge._judge_memory,  # noqa: SLF001

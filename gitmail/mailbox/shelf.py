@@ -39,7 +39,7 @@ class Shelf:
         letter = self._letters.get((message, place.part))
         if letter is None:
             try:
-                read = parse_message(self.repository.blob(message))
+                read = parse_message(self.repository.blob(message), message)
             except (CorruptMailboxError, InvalidFileError):
                 return None
             letter = self.keep_letter(read, place.part)

@@ -9,16 +9,20 @@ import re
 
 from gitmail.records.header import FIRST_LINE, ODD, Header, Node
 
-_LINE = re.compile(r"([a-z][a-z0-9_]{0,63}): ([^\n]+)\n", re.ASCII)
-# A plain scalar: words of harmless characters; or a time, whose colons have no space
-# behind them. Or one in double quotes, with nothing in it to unescape.
+# A plain scalar: words of harmless characters; or one in double quotes, with nothing in
+# it to unescape. What a word has taken it never gives back: no other reading fits.
 _ITEM = (
-    r'[A-Za-z0-9][A-Za-z0-9_./+@-]*(?: [A-Za-z0-9_/(][A-Za-z0-9_./+@()-]*)*|"[^"\\\n]*"'
+    r"[A-Za-z0-9][A-Za-z0-9_./+@-]*+(?: [A-Za-z0-9_/(][A-Za-z0-9_./+@()-]*+)*+"
+    r'|"[^"\\\n]*+"'
 )
-_VALUE = re.compile(rf"{_ITEM}|\d{{4}}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z", re.ASCII)
-_LIST = re.compile(rf"\[(?:{_ITEM})(?:, (?:{_ITEM}))*\]", re.ASCII)
+# A time, whose colons have no space behind them, is plain too.
+_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z"
 _PAIR = rf"[a-z]+: (?:{_ITEM})"
-_MAPPING = re.compile(rf"\{{{_PAIR}(?:, {_PAIR})*\}}", re.ASCII)
+_LINE = re.compile(
+    rf"([a-z][a-z0-9_]{{0,63}}): (?:({_TIME}|{_ITEM})"
+    rf"|(\[(?:{_ITEM})(?:, (?:{_ITEM}))*\])|(\{{{_PAIR}(?:, {_PAIR})*\}}))\n",
+    re.ASCII,
+)
 _ITEMS = re.compile(_ITEM, re.ASCII)
 _PAIRS = re.compile(rf"([a-z]+): ({_ITEM})", re.ASCII)
 
@@ -36,8 +40,14 @@ def parse_canonical(text: str) -> Header | None:
     raw: dict[str, str] = {}
     position = 0
     for number, found in enumerate(_LINE.finditer(text), FIRST_LINE):
-        key, said = found.groups()
-        value = _value(said)
+        key, scalar, items, pairs = found.groups()
+        value: Node | None
+        if scalar:
+            value = scalar.strip('"')
+        elif items:
+            value = [item.strip('"') for item in _ITEMS.findall(items)]
+        else:
+            value = _mapping(pairs)
         if value is None or key in fields or found.start() != position:
             return None
         fields[key], lines[key], raw[key] = value, number, found.group()
@@ -45,13 +55,7 @@ def parse_canonical(text: str) -> Header | None:
     return Header(fields, lines, raw) if position == len(text) else None
 
 
-def _value(said: str) -> Node | None:
-    if _VALUE.fullmatch(said):
-        return said.strip('"')
-    if _LIST.fullmatch(said):
-        return [item.strip('"') for item in _ITEMS.findall(said)]
-    if _MAPPING.fullmatch(said):
-        pairs = _PAIRS.findall(said)
-        mapping: dict[str, Node] = {key: item.strip('"') for key, item in pairs}
-        return mapping if len(mapping) == len(pairs) else None
-    return None
+def _mapping(said: str) -> Node | None:
+    pairs = _PAIRS.findall(said)
+    mapping: dict[str, Node] = {key: item.strip('"') for key, item in pairs}
+    return mapping if len(mapping) == len(pairs) else None

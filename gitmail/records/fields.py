@@ -30,9 +30,11 @@ class FieldReader:
     def text(self, key: str) -> str | None:
         """Return the value of a key, None where the key is absent."""
         value = self._take(key)
-        if not isinstance(value, str | None):
+        if value is None or value == "":
+            return None
+        if not isinstance(value, str):
             self.refuse(key, "is not one value")
-        return value or None
+        return value
 
     def needed(self, key: str) -> str:
         """Return the value of a key that must be there."""
@@ -57,7 +59,9 @@ class FieldReader:
 
         A single value counts as a list of one.
         """
-        value = self._take(key) or []
+        value = self._take(key)
+        if not value:
+            return ()
         items = value if isinstance(value, list) else [value]
         texts = [item for item in items if isinstance(item, str)]
         if len(texts) != len(items):
@@ -172,5 +176,7 @@ class FieldReader:
         raise InvalidFileError(reason, line=self._header.lines.get(key, 1))
 
     def _take(self, key: str) -> Node | None:
-        self._taken.add(key)
-        return self._header.fields.get(key)
+        value = self._header.fields.get(key)
+        if value is not None:
+            self._taken.add(key)
+        return value

@@ -61,6 +61,7 @@ class Importance(StrEnum):
         return _RISING[self]
 
 
+_KINDS, _IMPORTANCES = tuple(Kind), tuple(Importance)
 _PLACE_KEYS = ("branch", "worktree", "commit")
 _RISING = {importance: rank for rank, importance in enumerate(Importance)}
 
@@ -181,8 +182,11 @@ class Message:
         return self.subject or headline(self.body)
 
 
-def parse_message(data: bytes) -> Message:
+def parse_message(data: bytes, known_id: str | None = None) -> Message:
     """Return the message that a file holds.
+
+    Args:
+        known_id: The id of these very bytes, where somebody has computed it.
 
     Raises:
         InvalidFileError: The bytes do not follow FORMAT.md.
@@ -196,9 +200,9 @@ def parse_message(data: bytes) -> Message:
         to=read.names("to", parse_address),
         cc=read.names("cc", parse_address),
         subject=read.line("subject", SUBJECT_LIMIT),
-        kind=Kind(read.choice("kind", list(Kind), Kind.NOTE)),
+        kind=Kind(read.choice("kind", _KINDS, Kind.NOTE)),
         importance=Importance(
-            read.choice("importance", list(Importance), Importance.NORMAL)
+            read.choice("importance", _IMPORTANCES, Importance.NORMAL)
         ),
         ack_required=read.flag("ack_required"),
         topic=read.line("topic", LABEL_LIMIT),
@@ -219,6 +223,8 @@ def parse_message(data: bytes) -> Message:
         read.refuse("recipients", f"are more than {RECIPIENT_LIMIT}")
     # The id is of the bytes that were read, however they were written.
     message.__dict__["data"] = data
+    if known_id:
+        message.__dict__["id"] = MessageId(known_id)
     return message
 
 
@@ -263,6 +269,8 @@ def blob_id(data: bytes) -> str:
 
 def _location(read: FieldReader) -> Location | None:
     said = read.mapping("location")
+    if not said:
+        return None
     known = {key: said[key] for key in _PLACE_KEYS if key in said}
     if any(text != as_line(text, PLACE_LIMIT) for text in known.values()):
         read.refuse("location", f"is no lines of up to {PLACE_LIMIT} characters")

@@ -5,20 +5,19 @@ Nothing here rests on what was derived before, and nothing is written.
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn
 
 from gitmail.errors import CorruptMailboxError
 from gitmail.records.names import CommitId
 from gitmail.store.history import merge_bases
+from gitmail.store.mapped import mapped_packs
 from gitmail.store.merging import TreeMerge, base_tree
 from gitmail.store.pack import COMMIT, TREE, NewObject
+from gitmail.store.pack_numbers import DamagedPackError
 from gitmail.store.repository import LATEST_S, UNREADABLE, Repository, Tree
-
-if TYPE_CHECKING:
-    from dulwich.pack import Pack
 
 _ENTRY = re.compile(rb"([1-7][0-7]*) ([^\0/]+)\0(.{20})", re.DOTALL)
 _WHO = rb"[^<>\n\0]*<[^<>\n\0]*> (0|[1-9]\d{0,11}) [+-]\d{4}\n"
@@ -47,10 +46,10 @@ class CheckedRepository(Repository):
 
     def __init__(self, git_dir: Path, *, incoming: Path | None = None) -> None:
         super().__init__(git_dir, incoming=incoming)
-        self._open: list[Pack] = []
+        self._mapped = mapped_packs(self._packs)
+        if incoming:
+            self._mapped += mapped_packs(incoming / "pack")
         self._malformed: set[str] = set()
-        with suppress(OSError, *UNREADABLE):
-            self._open += self._objects.packs
 
     def tree(self, tree_id: str) -> Tree:
         """Return the entries of a tree; the caller must not change them.
@@ -102,16 +101,16 @@ class CheckedRepository(Repository):
 
         What belongs together was written together, and dulwich asks all packs.
         """
-        sha: Any = bytes.fromhex(object_id)
-        for place, pack in enumerate(self._open):
+        sha = bytes.fromhex(object_id)
+        for place, pack in enumerate(self._mapped):
             try:
-                found, data = pack.get_raw(sha)
+                found, data = pack.read(sha)
             except KeyError:
                 continue
-            except (OSError, *UNREADABLE):
+            except (OSError, DamagedPackError, *UNREADABLE):
                 return None
             if place:
-                self._open.insert(0, self._open.pop(place))
+                self._mapped.insert(0, self._mapped.pop(place))
             return data if found == kind else None
         return None
 

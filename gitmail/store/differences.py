@@ -2,7 +2,7 @@
 
 import stat
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from gitmail.errors import CorruptMailboxError
 from gitmail.store.repository import Repository, Tree, printable
@@ -14,8 +14,7 @@ _DEEPEST = 16
 _FOLDER = 0o40000
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(NamedTuple):
     """One path that differs between two trees.
 
     Attributes:

@@ -70,6 +70,7 @@ class ClonesMachine(RuleBasedStateMachine):
 
     def compare(self) -> None:
         """Compare the mailbox with what all commits say, and look from all cursors."""
+        assert self.boxes[0].verify().findings == ()
         repository = self.boxes[0].store._repository
         expected = Expected(repository, [tip(self.boxes[0])])
         found = found_in(repository, tree_of(self.boxes[0]))
