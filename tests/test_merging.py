@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gitmail import Mailbox
-from gitmail.errors import UnrelatedHistoriesError
+from gitmail.errors import CorruptMailboxError, UnrelatedHistoriesError
 from gitmail.records.contesting import MOST_CONTESTED, contested_data, version_of
 from gitmail.records.header import HEADER_LIMIT_BYTES
 from gitmail.records.memory import Scope, parse_memory
@@ -508,8 +508,6 @@ def test_what_may_not_be_done_to_mail_is_undone(
             replaced: (0o120000, b"elsewhere"),
             profile: None,
             f"{profile}/y": OTHER_JUNK,
-            "mailbox.md": None,
-            "mailbox.md/z": JUNK,
         },
     )
     if has_own:
@@ -526,6 +524,20 @@ def test_what_may_not_be_done_to_mail_is_undone(
     assert {edited, f"{folder}/x", f"{profile}/y"} <= {each.path for each in done.notes}
     assert integrate(there, here).step is Step.FAST_FORWARD
     assert tree_of(here) == tree_of(there)
+
+
+def test_a_folder_does_not_take_the_charters_place(
+    clones: tuple[Mailbox, Mailbox],
+) -> None:
+    """All mail needs it; who has such a tip is damaged, and nobody who syncs."""
+    here, there = clones
+    charter = here.charter()
+    by_hand(there, {"mailbox.md": None, "mailbox.md/z": JUNK})
+
+    assert integrate(here, there).step is Step.MERGED
+    assert here.charter() == charter
+    with pytest.raises(CorruptMailboxError):
+        there.charter()
 
 
 def test_what_is_allowed_is_taken_as_it_is(clones: tuple[Mailbox, Mailbox]) -> None:
