@@ -320,6 +320,7 @@ def test_a_mailbox_that_git_was_told_is_not_bare_works_all_the_same(
     git(box, "init", "-q")
     assert git(box, "config", "core.bare") == "false\n"
     assert find_mailbox(project) == box
+    (box / ".git" / "config").write_text("[core] bare = false ; a note\n", "ascii")
     with Mailbox.open(box) as mailbox:
         mailbox.register("builder")
 

@@ -20,7 +20,8 @@ LOCAL = "gitmail"
 _WRITER_LOCK = "write.lock"
 _BARE_FOLDER = "gitmail"
 EXCLUDE_LINE = f"/{MAILBOX_FOLDER}/"
-_BARE = re.compile(r"^\s*bare\s*=\s*(\w+)\s*$", re.MULTILINE)
+_BARE = re.compile(r"^\s*bare\s*=\s*true\s*$", re.MULTILINE)
+_HAS_BARE = re.compile(r"(^|\])\s*bare\b", re.MULTILINE | re.IGNORECASE)
 _HEAD = re.compile(r"ref: .+|[0-9a-f]{40}")
 _WORKTREE = re.compile(r'^\s*worktree\s*=\s*"?(.+?)"?\s*$', re.MULTILINE)
 
@@ -124,8 +125,7 @@ def _is_marked(folder: Path) -> bool:
     git_dir = folder / ".git"
     if os.path.lexists(git_dir / LOCAL / _WRITER_LOCK):
         return True
-    bare = _BARE.search(_text(git_dir / "config"))
-    if bare is None or bare[1].lower() != "true":
+    if not _BARE.search(_text(git_dir / "config")):
         return False
     is_ours = _first_line(git_dir / "HEAD") == f"ref: {REF}"
     return is_ours or os.path.lexists(git_dir / LOCAL)
@@ -146,7 +146,7 @@ def _damage(git_dir: Path) -> str | None:
     """Return what keeps git or gitmail from using a mailbox at all."""
     local = git_dir / LOCAL
     # A person's `git init` says that it is not bare, which hinders nobody.
-    if not _BARE.search(_text(git_dir / "config")):
+    if not _HAS_BARE.search(_text(git_dir / "config")):
         return "its settings, .git/config, are missing or not what they were"
     if not _HEAD.fullmatch(_first_line(git_dir / "HEAD")):
         return ".git/HEAD is missing or not what it was"

@@ -23,6 +23,7 @@ from gitmail.errors import (
 )
 from gitmail.records.names import CommitId
 from gitmail.store.byproducts import check_byproducts
+from gitmail.store.discovery import check_mailbox
 from gitmail.store.disk import remove_quietly, translated
 from gitmail.store.files import Files
 from gitmail.store.findings import Case, Checkup, Kind
@@ -241,6 +242,7 @@ def _check_use(case: Case) -> None:
     if not all(each.is_repaired for each in case.findings):
         return
     try:
+        check_mailbox(case.root)
         store = Store(case.root, progress=case.progress, folds=False)
         with closing(store):
             store.read(lambda view: view.charter)

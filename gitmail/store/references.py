@@ -70,7 +70,8 @@ def _is_sound(packed: Path) -> bool:
 def _mend_packed(case: Case, packed: Path) -> str:
     was = case.copy(packed)
     rows = [row.strip() for row in packed.read_bytes().split(b"\n")]
-    # The heading says how the rest is ordered, and git needs none.
-    sound = [row for row in rows if _ROW.fullmatch(row) and not row.startswith(b"#")]
+    # Git does without the heading, which tells the order, and without what tags are of,
+    # which may have stood behind a row that is lost.
+    sound = [row for row in rows if _ROW.fullmatch(row) and row[:1] not in b"#^"]
     replace_as_git(packed, b"".join(b"%b\n" % row for row in sound))
     return f"its {len(sound)} sound rows kept, the old one {was}"
