@@ -363,13 +363,6 @@ def test_a_branch_that_holds_no_commit_is_damage(
     assert locks(git_dir) == []
 
 
-def test_a_folder_for_the_branch_is_a_disk_error(branch: Branch, git_dir: Path) -> None:
-    """As one that git makes for a branch below it."""
-    (git_dir / REF).mkdir()
-    with pytest.raises(DiskError):
-        branch.read()
-
-
 def test_the_folder_of_branches_is_made_anew(branch: Branch, git_dir: Path) -> None:
     """Some tools remove empty folders."""
     (git_dir / REF).parent.rmdir()
@@ -433,3 +426,29 @@ def test_a_branch_that_a_worktree_has_is_not_moved_under_it(tmp_path: Path) -> N
         shutil.rmtree(work)  # git remembers it until it is pruned
         builder.send(to="reviewer", body="Sent, too.")
     assert_sound(box)
+
+
+def test_empty_folders_in_the_refs_place_are_no_ref(
+    branch: Branch, git_dir: Path
+) -> None:
+    """Git leaves them where refs below were deleted; they make room for the branch."""
+    (git_dir / REF / "below" / "it").mkdir(parents=True)
+    (git_dir / "packed-refs").write_text(f"{ONE} {REF}\n", "ascii")
+
+    assert branch.read() == ONE
+    assert branch.move(ONE, TWO)
+    assert branch.read() == TWO
+    assert (git_dir / REF).read_text("ascii") == f"{TWO}\n"
+
+
+def test_a_folder_with_a_ref_in_the_refs_place_is_left(
+    branch: Branch, git_dir: Path
+) -> None:
+    """Whose ref it is would lose it."""
+    (git_dir / REF).mkdir(parents=True)
+    (git_dir / REF / "below").write_text(f"{ONE}\n", "ascii")
+    with pytest.raises(DiskError):
+        branch.move(None, TWO)
+
+    assert (git_dir / REF / "below").read_text("ascii") == f"{ONE}\n"
+    assert branch.read() is None

@@ -97,6 +97,7 @@ class Branch:
                 _write(slot, f"{new}\n".encode())
                 if not self._slots.is_locked_by(slot):  # we slept for too long
                     raise RefLockedError(self._lock)
+                self._make_room()
                 replace(self._lock, self._ref)  # the moment it happened
             finally:
                 if self._slots.is_locked_by(slot):
@@ -133,10 +134,16 @@ class Branch:
                         return value
                 finally:
                     os.close(handle)
-        except FileNotFoundError:
+        except (FileNotFoundError, IsADirectoryError):
             return None
         except OSError as error:
             raise translation(error, self._ref) from error
+
+    def _make_room(self) -> None:
+        """Remove folders of refs below this one that are gone, as git does."""
+        if os.path.isdir(self._ref):
+            for folder, _, _ in os.walk(self._ref, topdown=False):
+                os.rmdir(folder)
 
     def _from_packed(self) -> str | None:
         try:
