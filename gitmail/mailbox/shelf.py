@@ -7,7 +7,7 @@ from gitmail.records.message import Message, parse_message
 from gitmail.records.paths import CHARTER_PATH, Place, message_path
 from gitmail.records.rules import Letter
 from gitmail.store.checking import CheckedRepository
-from gitmail.store.repository import Kept
+from gitmail.store.kept import Kept
 
 _LETTERS_KEPT = 20_000
 _RECORDS_KEPT = 512

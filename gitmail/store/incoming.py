@@ -27,10 +27,11 @@ from gitmail.store.additions import (
 )
 from gitmail.store.bundle import Bundle, mailbox_of, remark_of, title_of
 from gitmail.store.keeper import Progress
+from gitmail.store.kept import Kept
 from gitmail.store.outgoing import Reader
 from gitmail.store.pack import BLOB, COMMIT, TREE, Entry, NewObject
 from gitmail.store.pack_numbers import DamagedPackError
-from gitmail.store.repository import UNREADABLE, Kept, Tree, printable
+from gitmail.store.repository import UNREADABLE, Tree, printable
 from gitmail.store.soundness import (
     fault_of,
     fault_of_folder,

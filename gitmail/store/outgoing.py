@@ -20,6 +20,7 @@ from gitmail.store.additions import (
     root_of,
 )
 from gitmail.store.disk import translated
+from gitmail.store.kept import Kept
 from gitmail.store.pack import (
     BLOB,
     COMMIT,
@@ -30,7 +31,7 @@ from gitmail.store.pack import (
     deflate,
 )
 from gitmail.store.pack_numbers import LARGEST_BYTES
-from gitmail.store.repository import UNREADABLE, Kept, Repository, Tree
+from gitmail.store.repository import UNREADABLE, Repository, Tree
 from gitmail.store.soundness import (
     fault_of,
     fault_of_folder,

@@ -12,13 +12,12 @@ import stat
 import struct
 import weakref
 import zlib
-from collections import OrderedDict
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from dulwich.errors import (
     ApplyDeltaError,
@@ -34,6 +33,7 @@ from dulwich.pack import PackFileDisappeared, UnresolvedDeltas
 from gitmail.errors import CorruptMailboxError
 from gitmail.records.names import CommitId, is_hex
 from gitmail.store.disk import translated
+from gitmail.store.kept import Kept
 from gitmail.store.pack import (
     BLOB,
     COMMIT,
@@ -131,27 +131,6 @@ class Change:
     old: str | None
     new: str | None
     is_plain: bool = True
-
-
-class Kept(Generic[T]):
-    """The objects that were used last; what has an id never changes."""
-
-    def __init__(self, limit: int) -> None:
-        self._items: OrderedDict[Hashable, T] = OrderedDict()
-        self._limit = limit
-
-    def get(self, key: Hashable) -> T | None:
-        """Return what was kept under an id."""
-        item = self._items.get(key)
-        if item is not None:
-            self._items.move_to_end(key)
-        return item
-
-    def put(self, key: Hashable, item: T) -> None:
-        """Keep an object, and let go of the one that was unused for longest."""
-        self._items[key] = item
-        if len(self._items) > self._limit:
-            self._items.popitem(last=False)
 
 
 class Repository:

@@ -39,10 +39,11 @@ from gitmail.store.files import Files
 from gitmail.store.folding import PACKS_BEFORE_FOLDING, count_packs, fold
 from gitmail.store.history import bases_below
 from gitmail.store.keeper import IndexKeeper, Progress
+from gitmail.store.kept import Kept
 from gitmail.store.lock import Lock
 from gitmail.store.pack import BLOB, NewObject
 from gitmail.store.refs import REF, Branch
-from gitmail.store.repository import Kept, Repository
+from gitmail.store.repository import Repository
 from gitmail.store.view import File, Plan, View
 
 if TYPE_CHECKING:

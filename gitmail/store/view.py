@@ -10,7 +10,8 @@ from gitmail.records.memory import MemoryRecord, parse_memory
 from gitmail.records.message import Message, parse_message
 from gitmail.records.names import CommitId, MessageId
 from gitmail.store.index import Index
-from gitmail.store.repository import Kept, Repository
+from gitmail.store.kept import Kept
+from gitmail.store.repository import Repository
 
 T = TypeVar("T")
 
