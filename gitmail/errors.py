@@ -18,7 +18,8 @@ GitmailError                  never raised itself
 |  |- QuarantinedError        |- UnrelatedHistoriesError
 |  |- BundleIncompleteError   |- OtherMailboxError     |- FolderInUseError
 |  |- NotAMailboxError        |- ShallowError          |- RemoteRewrittenError
-|  |- PushRefusedError        '- BranchCheckedOutError
+|  |- PushRefusedError        |- BranchCheckedOutError
+|  '- BundleBlockedError
 |- BusyError                  try again, nothing was changed                 exit 4
 |  |- LockTimeoutError        |- RefLockedError        |- StaleWriteError
 |  |- RemoteMovedError        '- RemoteLockedError
