@@ -25,10 +25,13 @@ class FieldReader:
 
     def __init__(self, header: Header) -> None:
         self._header = header
+        self._fields = header.fields  # asked 16 times for each message
         self._taken: set[str] = set()
 
     def text(self, key: str) -> str | None:
         """Return the value of a key, None where the key is absent."""
+        if key not in self._fields:
+            return None
         value = self._take(key)
         if value is None or value == "":
             return None
@@ -59,6 +62,8 @@ class FieldReader:
 
         A single value counts as a list of one.
         """
+        if key not in self._fields:
+            return ()
         value = self._take(key)
         if not value:
             return ()
@@ -176,7 +181,7 @@ class FieldReader:
         raise InvalidFileError(reason, line=self._header.lines.get(key, 1))
 
     def _take(self, key: str) -> Node | None:
-        value = self._header.fields.get(key)
+        value = self._fields.get(key)
         if value is not None:
             self._taken.add(key)
         return value
