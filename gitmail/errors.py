@@ -34,6 +34,7 @@ nothing of gitmail.
 """
 
 import reprlib
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -735,7 +736,7 @@ class BranchCheckedOutError(ConflictError):
         super().__init__(
             f"The mailbox's branch is checked out at {path}, where the next commit"
             " would undo what is written now",
-            f"Let it go there: git -C {path} switch --detach",
+            f"Let it go there: git -C {shlex.quote(path)} switch --detach",
             path=path,
         )
 

@@ -175,3 +175,37 @@ def test_a_branch_of_a_persons_own_is_not_taken_for_lost_mail(box: Path) -> None
     examined(box, repair=True)
 
     assert git(box, "rev-parse", REF).strip() == shown
+
+
+def test_what_has_no_commit_in_common_is_left_to_a_person(
+    box: Path, opened: Mailbox
+) -> None:
+    """The advice names both ways, and they work."""
+    tip = opened.status().tip
+    squash = git(box, "commit-tree", "gitmail^{tree}", "-m", "Squashed").strip()
+    git(box, "update-ref", REF, squash)
+    opened.status()
+    opened.close()
+    (found,) = examined(box, repair=True).findings
+    back, away = (words.split() for words in (found.advice or "").split(": ")[1:])
+
+    assert (found.kind, found.is_repaired) == (Kind.LOST_COMMITS, False)
+    assert away[:3] == ["git", "-C", str(box)]
+    assert back[3:6] == ["update-ref", REF, f"{tip};"]
+    git(box, *away[3:])
+    assert examined(box).findings == ()
+    git(box, "update-ref", REF, tip)
+    assert git(box, "rev-parse", REF).strip() == tip
+
+
+def test_bad_files_that_come_back_are_told(box: Path, opened: Mailbox) -> None:
+    """As a sync tells them."""
+    clone = Clone(box, box.parent / "clone")
+    clone.push({"stray.txt": b"x"})
+    install_guard(box / ".git")
+    opened.status()
+    git(box, "update-ref", REF, "gitmail~1")
+    (mended,) = examined(box, repair=True).findings
+
+    assert mended.is_repaired
+    assert "1 bad file" in (mended.done or "")

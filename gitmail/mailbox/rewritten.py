@@ -10,7 +10,7 @@ from gitmail.records.times import format_time
 from gitmail.store.complaints import reason_of
 from gitmail.store.history import bases_below, is_ancestor
 from gitmail.store.refs import BRANCH
-from gitmail.store.remote import Remote
+from gitmail.store.remote import NAME, Remote
 from gitmail.store.view import View
 
 
@@ -67,14 +67,18 @@ def commands_to_keep_both(root: Path, remote: Remote, *, is_related: bool) -> st
             what was seen of the remote, for the next sync merges them; otherwise git
             has to be told that they belong together.
     """
+    box, branch = shlex.quote(str(root)), remote.branch
+    own = f"gitmail --mailbox {box}"
+    say, url = "", remote.url_word
+    if remote.shown_url != remote.url:  # nobody shall read it here
+        say, url = f"url=$(git -C {box} config remote.{NAME}.url) && ", '"$url"'
     if is_related:
-        add = f"gitmail remote add {remote.words}"
-        return f"gitmail remote remove && {add} && gitmail sync"
-    url, branch = remote.url_word, remote.branch
+        add = f"{own} remote add {url} --branch {branch}"
+        return f"{say}{own} remote remove && {add} && {own} sync"
     return (
-        f"git clone -b {BRANCH} {shlex.quote(str(root))} both"
-        " && (cd both && gitmail merge-driver --install"
+        f'{say}both=$(mktemp -d) && git clone -q -b {BRANCH} {box} "$both"'
+        ' && (cd "$both" && gitmail merge-driver --install'
         " && git pull --no-rebase --ff --no-edit --allow-unrelated-histories"
         f" {url} {branch} && git push {url} HEAD:{branch})"
-        " && gitmail sync"
+        f" && {own} sync"
     )

@@ -232,7 +232,7 @@ def check_fetched(
     try:
         check_complete(repository, theirs, is_known, ours, deeply=deeply)
         tree = repository.commit(theirs).tree
-        blob = repository.lookup(tree, CHARTER_PATH)
+        blob = repository.file_id(tree, CHARTER_PATH)
         if blob is None:
             raise NotAMailboxError(shown, remote.branch, is_new=view is None)
         return parse_charter(repository.blob(blob), shown)

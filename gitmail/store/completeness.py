@@ -14,7 +14,7 @@ from gitmail.store.salvage import TAG, LooseFile, PackFile, Raw, Source
 
 _FOLDER, _SUBMODULE = 0o40000, 0o160000
 _LISTINGS = 8
-_BEING_WRITTEN_S = 60.0
+_BEING_WRITTEN_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,19 @@ from gitmail.records.names import CommitId
 from gitmail.store.fetched import check_complete
 from gitmail.store.files import Files
 from gitmail.store.findings import Case, Kind
-from gitmail.store.history import ahead_and_behind, is_ancestor
+from gitmail.store.history import ahead_and_behind, is_ancestor, merge_bases
 from gitmail.store.lost import LOST, is_lost, kept
-from gitmail.store.refs import Branch
+from gitmail.store.refs import REF, Branch
 from gitmail.store.repository import Repository
 from gitmail.store.store import Store
 from gitmail.store.view import View
 
 _BY = "gitmail"
+_UNRELATED = (
+    "It has no commit in common with what is there now. To go back to it:"
+    f" git -C {{box}} update-ref {REF} {{commit}}; to let it go:"
+    f" git -C {{box}} update-ref -d {LOST}/{{commit}}"
+)
 
 
 def check_lost(case: Case) -> None:
@@ -31,12 +36,13 @@ def check_lost(case: Case) -> None:
         for commit in _lost(case, repository, tip):
             count = ahead_and_behind(repository, commit, tip)[0]
             what = "1 commit" if count == 1 else f"{count:,} commits"
-            ref = case.git_dir / LOST / commit
+            is_related = bool(merge_bases(repository, commit, tip))
             case.found(
                 Kind.LOST_COMMITS,
-                ref,
+                case.git_dir / LOST / commit,
                 f"the branch had {what} up to {commit[:12]}, and has no longer",
-                mend=partial(_bring_back, case, commit),
+                mend=partial(_bring_back, case, commit) if is_related else None,
+                advice=_UNRELATED.format(box=case.root, commit=commit),
             )
 
 
@@ -60,4 +66,7 @@ def _bring_back(case: Case, commit: CommitId) -> str:
         store.read(check)
         what = f"commits that the branch had, up to {commit[:12]}"
         done = store.integrate(commit, _BY, case.moment, what)
-    return f"brought back, the tip is {done.tip[:12]}"
+    bad = len(done.notes)
+    files = "1 bad file" if bad == 1 else f"{bad:,} bad files"
+    told = f", and {files} with it, which the status names" if bad else ""
+    return f"brought back, the tip is {done.tip[:12]}{told}"

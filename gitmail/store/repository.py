@@ -235,6 +235,12 @@ class Repository:
         is_usable = entry is not None and entry[0] in (_FOLDER_MODE, FILE_MODE)
         return entry[1].hex() if entry and is_usable else None
 
+    def file_id(self, tree_id: str, path: str) -> str | None:
+        """Return the id of the regular file at a path, None where there is none."""
+        folder, _, name = path.rpartition("/")
+        mode, sha = self.folder(tree_id, folder).get(os.fsencode(name), (0, b""))
+        return sha.hex() if mode == FILE_MODE else None
+
     def folder(self, tree_id: str, path: str) -> Tree:
         """Return the entries of a folder, none where there is no such folder.
 

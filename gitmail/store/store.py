@@ -378,7 +378,7 @@ class Store:
 
     def _view(self, tip: CommitId) -> View:
         tree = self._repository.commit(tip).tree
-        blob = self._repository.lookup(tree, CHARTER_PATH)
+        blob = self._repository.file_id(tree, CHARTER_PATH)
         if blob is None:
             what = f"{CHARTER_PATH} is missing"
             raise CorruptMailboxError(what, str(self.root))

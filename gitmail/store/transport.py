@@ -150,7 +150,12 @@ class _GitTransport:
         )
 
     def _run(self, *words: str) -> str:
-        command = [self._git.program, f"--git-dir={self._git_dir}"]
+        # What stands in for a commit here is nothing that others have.
+        command = [
+            self._git.program,
+            "--no-replace-objects",
+            f"--git-dir={self._git_dir}",
+        ]
         for setting in _SETTINGS:
             command += ["-c", setting]
         try:

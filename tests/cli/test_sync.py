@@ -192,7 +192,7 @@ def test_a_rewritten_remote_is_explained(
     assert ran.code == 1
     assert "nothing was taken from there" in ran.err
     assert "committed by A Person <person@example.org> at " in ran.err
-    assert f"gitmail remote remove && gitmail remote add {remote}" in ran.err
+    assert f"remote add {remote} --branch gitmail && gitmail --mailbox " in ran.err
     assert "diverged" in cli.ok("status")["remote"]["relation"]
 
 
