@@ -409,17 +409,19 @@ def _commit(git_dir: Path, message: str) -> str:
 def test_a_branch_that_a_worktree_has_is_not_moved_under_it(tmp_path: Path) -> None:
     """Its next commit would undo all mail since; the error's command lets it go."""
     box = make_mailbox_with_mail(tmp_path / ".gitmail")
-    work = tmp_path / "work"
+    work = tmp_path / "a folder"
     git(box, "worktree", "add", "-q", str(work), "gitmail")
     with Mailbox.open(box) as mailbox:
         builder, before = mailbox.agent("builder"), tip(mailbox)
         with pytest.raises(BranchCheckedOutError) as caught:
             builder.send(to="reviewer", body="Not yet.")
 
+        (found,) = mailbox.doctor(repair=True).findings
+        assert found.advice == caught.value.hint
         assert caught.value.details["path"] == str(work)
         assert tip(mailbox) == before
         assert mailbox.agent("reviewer").poll().items
-        assert caught.value.hint.endswith(f"git -C {work} switch --detach")
+        assert caught.value.hint.endswith(f"git -C '{work}' switch --detach")
         git(work, "switch", "-q", "--detach")
         builder.send(to="reviewer", body="Sent.")
         git(work, "switch", "-q", "gitmail")

@@ -33,7 +33,7 @@ from gitmail.store.leftovers import check_locks, check_temporary_files
 from gitmail.store.lock import Lock
 from gitmail.store.lost import keep_if_lost
 from gitmail.store.recovering import check_lost
-from gitmail.store.references import check_branch_place, check_refs
+from gitmail.store.references import check_branch_place, check_checkouts, check_refs
 from gitmail.store.refs import Branch
 from gitmail.store.repository import Repository
 from gitmail.store.restoring import check_history
@@ -114,6 +114,7 @@ def _check_all(case: Case) -> None:
     check_refs(case)
     if not check_branch_place(case):
         return  # the rest starts from the branch
+    check_checkouts(case)
     check_history(case)
     check_lost(case)
     _check_files(case)

@@ -31,6 +31,7 @@ class Kind(StrEnum):
     SETTING = "setting"
     HEAD_ELSEWHERE = "head_elsewhere"
     BRANCH_UNREADABLE = "branch_unreadable"
+    BRANCH_CHECKED_OUT = "branch_checked_out"
     LOST_COMMITS = "lost_commits"
     REF_UNREADABLE = "ref_unreadable"
     DAMAGED_PACK = "damaged_pack"

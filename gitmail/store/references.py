@@ -5,13 +5,15 @@ What the branch itself should name is another matter, see `restoring`.
 
 import os
 import re
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+from gitmail.errors import BranchCheckedOutError
 from gitmail.records.names import is_hex
 from gitmail.store.disk import read_small
 from gitmail.store.findings import Case, Kind, files_below, replace_as_git
-from gitmail.store.refs import REF
+from gitmail.store.refs import REF, Branch
 
 _ROW = re.compile(rb"[0-9a-f]{40} refs/[^\0-\x20\x7f]+|\^[0-9a-f]{40}|#[^\0]*")
 
@@ -35,6 +37,19 @@ def _clear(case: Case, folder: Path) -> str:
     for place, _, _ in os.walk(folder, topdown=False):
         Path(place).rmdir()
     return "removed, for it was empty"
+
+
+def check_checkouts(case: Case) -> None:
+    """Find linked worktrees for the sake of which nothing can be written."""
+    with closing(Branch(case.git_dir, case.local)) as branch:
+        for worktree in branch.checkouts():
+            error = BranchCheckedOutError(worktree)
+            case.found(
+                Kind.BRANCH_CHECKED_OUT,
+                case.git_dir / "worktrees",
+                error.message,
+                advice=error.hint,
+            )
 
 
 def check_refs(case: Case) -> None:

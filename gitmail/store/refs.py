@@ -87,7 +87,7 @@ class Branch:
             DiskError: Nothing was changed, unless the reason says that it may have.
         """
         with translated(self._ref):
-            for worktree in self._checkouts():
+            for worktree in self.checkouts():
                 raise BranchCheckedOutError(worktree)
             slot = self._slots.free()
             self._acquire(slot)
@@ -109,7 +109,7 @@ class Branch:
             raise DiskError(self._ref, reason) from error
         return True
 
-    def _checkouts(self) -> Iterator[str]:
+    def checkouts(self) -> Iterator[str]:
         """Yield the linked worktrees that have the branch (gitrepository-layout(5))."""
         folder = f"{self._git_dir}/worktrees"
         try:
