@@ -416,9 +416,9 @@ def test_a_bundle_replaces_nothing_but_a_file(mailbox: Mailbox, tmp_path: Path) 
     before = names(folder)
 
     for bad in (folder / "taken", folder / "pipe", Path("/dev/null")):
-        with pytest.raises(InvalidArgumentError, match=bad.name):
+        with pytest.raises(InvalidArgumentError, match=r"FILE .* a regular file"):
             mailbox.create_bundle(bad)
-    with pytest.raises(InvalidArgumentError, match="missing"):
+    with pytest.raises(InvalidArgumentError, match=r"FILE .* folder"):
         mailbox.create_bundle(folder / "missing" / "x.bundle")
     with pytest.raises(DiskError, match="loop"):
         mailbox.create_bundle(folder / "loop")
@@ -459,7 +459,7 @@ def test_no_bundle_is_written_into_the_mailbox(
         mailbox.path / "new.bundle",
         tmp_path / "link" / "HEAD",
     ):
-        with pytest.raises(InvalidArgumentError, match=bad.name):
+        with pytest.raises(InvalidArgumentError, match="outside of the mailbox"):
             mailbox.create_bundle(bad)
 
     assert state(mailbox.path) == before
