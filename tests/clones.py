@@ -11,6 +11,7 @@ from dulwich.repo import Repo
 from gitmail import Mailbox
 from gitmail.clock import Clock
 from gitmail.records.names import CommitId
+from gitmail.store.bringing import bring_in
 from gitmail.store.history import merge_bases
 from gitmail.store.merging import TreeMerge, base_tree
 from gitmail.store.refs import REF
@@ -43,7 +44,7 @@ def integrate(mailbox: Mailbox, other: Mailbox) -> Integrated:
     """Bring what another clone has into one."""
     bring_objects(other.path, mailbox.path)
     theirs = tip(other)
-    return mailbox.store.integrate(theirs, "gitmail", mailbox.now(), "a clone")
+    return bring_in(mailbox.store, theirs, "gitmail", mailbox.now(), "a clone")
 
 
 def tip(mailbox: Mailbox) -> CommitId:

@@ -137,9 +137,11 @@ def apply(mailbox: "Mailbox", file: str | Path, *, by: str | None = None) -> App
         contents = contents_of(len(checked.fresh), incoming.counts(checked.objects))
         done = Integrated(Step.NOTHING, opened.tip or bundle.tip)
         if checked.fresh:
+            from gitmail.store.bringing import bring_in  # noqa: PLC0415 - as said above
+
             with _written(store, incoming, checked):
                 subject = f"bundle {bundle.tip[:12]}"
-                done = store.integrate(bundle.tip, author, mailbox.now(), subject)
+                done = bring_in(store, bundle.tip, author, mailbox.now(), subject)
     remember(store, bundle.tip)
     return Applied(
         path=bundle.path,

@@ -137,7 +137,10 @@ class Sync:
         # Where it comes from is nobody's business who reads the history.
         what = f"{self._fetched} commits from {NAME}"
         try:
-            done = self._store.integrate(theirs, GITMAIL, self._now(), what)
+            # Only who has something to bring in waits for it.
+            from gitmail.store.bringing import bring_in  # noqa: PLC0415 - as said
+
+            done = bring_in(self._store, theirs, GITMAIL, self._now(), what)
         except UnrelatedHistoriesError as error:
             ours = str(error.details["ours"])
             commands = commands_to_keep_both(

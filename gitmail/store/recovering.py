@@ -5,6 +5,7 @@ from functools import partial
 
 from gitmail.errors import CorruptMailboxError
 from gitmail.records.names import CommitId
+from gitmail.store.bringing import bring_in
 from gitmail.store.fetched import check_complete
 from gitmail.store.files import Files
 from gitmail.store.findings import Case, Kind
@@ -65,7 +66,7 @@ def _bring_back(case: Case, commit: CommitId) -> str:
     with closing(Store(case.root, progress=case.progress, folds=False)) as store:
         store.read(check)
         what = f"commits that the branch had, up to {commit[:12]}"
-        done = store.integrate(commit, _BY, case.moment, what)
+        done = bring_in(store, commit, _BY, case.moment, what)
     bad = len(done.notes)
     files = "1 bad file" if bad == 1 else f"{bad:,} bad files"
     told = f", and {files} with it, which the status names" if bad else ""

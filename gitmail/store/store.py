@@ -11,7 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
@@ -31,7 +31,7 @@ from gitmail.records.charter import Charter, parse_charter
 from gitmail.records.memory import MemoryRecord
 from gitmail.records.message import Message
 from gitmail.records.names import CommitId
-from gitmail.records.paths import CHARTER_PATH, Family, parse_path
+from gitmail.records.paths import CHARTER_PATH
 from gitmail.store import lost
 from gitmail.store.discovery import LOCAL
 from gitmail.store.disk import translated
@@ -58,7 +58,6 @@ _SETTLING_S = 1.0
 _NO_BRANCH = f"{REF} is missing; `git update-ref {REF} COMMIT` brings it back"
 _ATTEMPTS = 8
 _RECOVERIES = 2  # a new file, then none at all
-_MOST_NOTES = 100
 _MESSAGES_KEPT = 512
 _MEMORIES_KEPT = 512
 
@@ -187,39 +186,22 @@ class Store:
                 As `update`.
         """
 
-        def look(view: View) -> tuple[CommitId, list[CommitId], set[str]]:
+        def look(view: View) -> tuple[CommitId, list[CommitId]]:
             knows = view.index.knows_commit
-            bases = bases_below(view.repository, view.tip, theirs, knows)
-            return view.tip, bases, {each.path for each in view.index.quarantined()}
+            return view.tip, bases_below(view.repository, view.tip, theirs, knows)
 
         with self._lock.held(LOCK_TIMEOUT_S):
             for _ in range(_ATTEMPTS):
                 with self._mutex:
-                    ours, bases, bad = self.read(look)
+                    ours, bases = self.read(look)
                     done = self._integrate(ours, theirs, bases, by, moment, subject)
                 if done:
                     break
             else:
                 raise StaleWriteError(_ATTEMPTS)
-        if done.step is not Step.NOTHING:
-            done = replace(done, notes=(*done.notes, *self._bad_since(bad)))
         if self._folds:
             self._fold_in_background()
         return done
-
-    def _bad_since(self, before: set[str]) -> "list[Note]":
-        """Return what is to be said of files that are not what they should be."""
-        from gitmail.store.merging import Note  # noqa: PLC0415 - as in `_integrate`
-
-        found = self.read(lambda view: view.index.quarantined())
-        new = [each for each in found if each.path not in before]
-        # What the merge itself has set aside was told with the reason.
-        new = [each for each in new if parse_path(each.path).family is not Family.ASIDE]
-        notes = [Note(each.path, f"quarantined: {each.reason}") for each in new]
-        if len(notes) > _MOST_NOTES:
-            more = f"{len(notes) - _MOST_NOTES:,} more are quarantined; see the status"
-            notes[_MOST_NOTES:] = [Note("", more)]
-        return notes
 
     def _integrate(
         self,
