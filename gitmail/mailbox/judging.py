@@ -20,14 +20,19 @@ from gitmail.records.rule import OF_THE_FIRST, Rule
 from gitmail.records.rules import Act, Problem
 from gitmail.store.checking import Scratch
 from gitmail.store.differences import Difference, differences
-from gitmail.store.repository import EMPTY_TREE, FILE_MODE, Commit, printable
+from gitmail.store.repository import (
+    EMPTY_TREE,
+    FILE_MODE,
+    FOLDER_MODE,
+    SUBMODULE_MODE,
+    Commit,
+    printable,
+)
 
 _MAIL = (Family.MESSAGE, Family.RECEIPT, Family.COPY)
 _MERGED_BY_GITMAIL = "sync"
 _LISTED_IN_COMMIT = 64
 _AGENTS = "@gitmail.invalid"
-_SUBMODULE = 0o160000
-_FOLDER = 0o40000
 
 
 class What(Enum):
@@ -173,7 +178,7 @@ class Judge:
             self._tell("", (Rule.TRAILERS, what))
 
     def _judge(self, change: Difference) -> None:
-        if change.new_mode == _FOLDER and change.new == EMPTY_TREE:
+        if change.new_mode == FOLDER_MODE and change.new == EMPTY_TREE:
             self._tell(change.path, (Rule.PATH, "is a folder with nothing in it"))
             return
         place = parse_path(change.path)
@@ -201,7 +206,7 @@ class Judge:
             problems = rules.path_problems(change.path, lambda: self._beside(change))
             for problem in problems:
                 self._tell(change.path, problem)
-        if change.new_mode not in (FILE_MODE, _FOLDER):
+        if change.new_mode not in (FILE_MODE, FOLDER_MODE):
             mode = f"has mode {change.new_mode:o}, and not {FILE_MODE:o}"
             self._tell(change.path, (Rule.MODE, mode))
         data = self._read(change)
@@ -209,7 +214,7 @@ class Judge:
         return data if is_file else None
 
     def _read(self, change: Difference) -> bytes | None:
-        if change.new_mode in (_SUBMODULE, _FOLDER):
+        if change.new_mode in (SUBMODULE_MODE, FOLDER_MODE):
             return None
         try:
             return self._repository.blob(change.new or "")

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from dulwich.objects import parse_tree
 
 from gitmail.records.names import CommitId
-from gitmail.store.repository import Tree, printable
-from gitmail.store.soundness import FOLDER_MODE
+from gitmail.store.repository import (
+    FOLDER_MODE,
+    Tree,
+    printable,
+)
 
 _PARENT = re.compile(rb"parent ([0-9a-f]{40})\n")
 

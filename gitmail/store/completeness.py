@@ -9,10 +9,16 @@ from gitmail.errors import CorruptMailboxError
 from gitmail.records.names import is_hex
 from gitmail.store.findings import Case, entries
 from gitmail.store.pack import COMMIT
-from gitmail.store.repository import UNREADABLE, Commit, Repository, printable
+from gitmail.store.repository import (
+    FOLDER_MODE,
+    SUBMODULE_MODE,
+    UNREADABLE,
+    Commit,
+    Repository,
+    printable,
+)
 from gitmail.store.salvage import TAG, LooseFile, PackFile, Raw, Source
 
-_FOLDER, _SUBMODULE = 0o40000, 0o160000
 _LISTINGS = 8
 _BEING_WRITTEN_S = 10.0
 
@@ -132,9 +138,9 @@ class SoundObjects(Repository):
                 continue
             for name, (mode, sha) in tree.items():
                 below = f"{path}/{printable(name)}" if path else printable(name)
-                if mode == _FOLDER:
+                if mode == FOLDER_MODE:
                     todo.append((sha, below))
-                elif mode != _SUBMODULE and self._is_new(sha) and sha not in self:
+                elif mode != SUBMODULE_MODE and self._is_new(sha) and sha not in self:
                     found[sha] = Use("blob", below, by)
 
     def _is_new(self, sha: bytes) -> bool:

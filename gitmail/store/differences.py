@@ -5,13 +5,17 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from gitmail.errors import CorruptMailboxError
-from gitmail.store.repository import Repository, Tree, printable
+from gitmail.store.repository import (
+    FOLDER_MODE,
+    Repository,
+    Tree,
+    printable,
+)
 
 Damage = Callable[[str, str], None]
 """Told the path of what cannot be read, and why."""
 _Entry = tuple[int, bytes]
 _DEEPEST = 16
-_FOLDER = 0o40000
 
 
 class Difference(NamedTuple):
@@ -46,7 +50,7 @@ def differences(
         if before is None or after is None:
             continue
         if new_id and not after and prefix:
-            yield Difference(prefix.removesuffix("/"), None, 0, new_id, _FOLDER)
+            yield Difference(prefix.removesuffix("/"), None, 0, new_id, FOLDER_MODE)
         folders: list[tuple[str, str | None, str | None]] = []
         for name in sorted({name for name, _ in before.items() ^ after.items()}):
             was, now = before.get(name), after.get(name)

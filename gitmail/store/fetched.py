@@ -6,9 +6,11 @@ from typing import NoReturn
 
 from gitmail.errors import CorruptMailboxError
 from gitmail.records.names import CommitId
-from gitmail.store.repository import Repository
+from gitmail.store.repository import (
+    SUBMODULE_MODE,
+    Repository,
+)
 
-_SUBMODULE = 0o160000
 _ENDLESS = (
     "commit {commit} has {paths:,} new paths in folders with {entries:,} entries; it"
     " was made to stop who reads it, and must be removed from that branch"
@@ -102,7 +104,7 @@ class _Check:
                 folders.append((was[1].hex() if is_folder else None, sha.hex()))
                 continue
             count += 1
-            if mode != _SUBMODULE and not self._repository.has(sha.hex()):
+            if mode != SUBMODULE_MODE and not self._repository.has(sha.hex()):
                 self._refuse(f"object {sha.hex()} is missing or damaged")
         return count, folders
 

@@ -36,6 +36,7 @@ from gitmail.store.pack import (
     is_enclosed,
     write_pack,
 )
+from gitmail.store.repository import FOLDER_MODE
 
 logger = logging.getLogger("gitmail")
 
@@ -44,7 +45,6 @@ PACKS_BEFORE_FOLDING = 40
 _LARGEST_BYTES = 64 * 1024 * 1024
 _DEEPEST_CHAIN = 40
 _OFS_DELTA, _REF_DELTA = 6, 7
-_FOLDER_MODE = 0o40000
 _LEFT_OVER_S = 3600.0
 _LONGEST_GC_S = 12 * 3600.0
 # What git says of a pack by a file beside it: keep it, unreachable, or incomplete.
@@ -273,7 +273,7 @@ def _history(whole: Mapping[bytes, Entry]) -> Iterator[Entry]:
             content = zlib.decompress(entry.packed)
             yield _as_delta(entry, content, latest, f"/{path}")
             for name, mode, child in parse_tree(content, 20):
-                if mode == _FOLDER_MODE:
+                if mode == FOLDER_MODE:
                     todo.append((f"{path}/{name!r}", bytes.fromhex(child.decode())))
 
 

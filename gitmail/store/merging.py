@@ -12,8 +12,14 @@ from gitmail.records.merging import is_kept_if_absent, is_known, merge_file
 from gitmail.records.names import CommitId
 from gitmail.records.paths import set_aside_path
 from gitmail.store.history import merge_bases
-from gitmail.store.repository import FILE_MODE, Repository, Tree, printable
-from gitmail.store.workbench import FOLDER_MODE, Entry, Workbench, is_folder
+from gitmail.store.repository import (
+    FILE_MODE,
+    FOLDER_MODE,
+    Repository,
+    Tree,
+    printable,
+)
+from gitmail.store.workbench import Entry, Workbench, is_folder
 
 _DEEPEST = 16
 _MOST_CROSSINGS = 100

@@ -19,10 +19,14 @@ from gitmail.store.disk import remove_quietly
 from gitmail.store.findings import Case, Kind
 from gitmail.store.pack import BLOB, TREE, Entry, NewObject, deflate, write_pack
 from gitmail.store.refs import BRANCH
-from gitmail.store.repository import FILE_MODE, Repository, Tree
+from gitmail.store.repository import (
+    FILE_MODE,
+    FOLDER_MODE,
+    Repository,
+    Tree,
+)
 from gitmail.store.salvage import PackFile, Raw
 
-_FOLDER = 0o40000
 _LEFT_OVER_S = 3600.0
 # Without its index nobody starts to use a pack, so that goes first and the pack last.
 _ENDINGS = (".idx", ".rev", ".bitmap", ".mtimes", ".promisor", ".keep", ".pack")
@@ -191,7 +195,7 @@ class _ShownObjects:
             if stat.S_ISDIR(mode):
                 below = self._take(path, maker)
                 if below:
-                    tree[os.fsencode(path.name)] = _FOLDER, below
+                    tree[os.fsencode(path.name)] = FOLDER_MODE, below
             elif stat.S_ISREG(mode) and self._is_known(path):
                 tree[os.fsencode(path.name)] = FILE_MODE, self._take_file(path)
         if not tree:

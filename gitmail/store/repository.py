@@ -51,7 +51,8 @@ T = TypeVar("T")
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 FILE_MODE = 0o100644
-_FOLDER_MODE = 0o40000
+FOLDER_MODE = 0o40000
+SUBMODULE_MODE = 0o160000
 _TREES_KEPT = 256
 _COMMITS_KEPT = 64
 _DEEPEST = 16
@@ -232,7 +233,7 @@ class Repository:
         """Return the id of the regular file or folder at a path, None if none."""
         folder, _, name = path.rpartition("/")
         entry = self.folder(tree_id, folder).get(os.fsencode(name))
-        is_usable = entry is not None and entry[0] in (_FOLDER_MODE, FILE_MODE)
+        is_usable = entry is not None and entry[0] in (FOLDER_MODE, FILE_MODE)
         return entry[1].hex() if entry and is_usable else None
 
     def file_id(self, tree_id: str, path: str) -> str | None:
@@ -254,7 +255,7 @@ class Repository:
         """Return the id of the folder at a path, None where there is no such folder."""
         for name in path.split("/") if path else ():
             entry = self.tree(tree_id).get(os.fsencode(name))
-            if entry is None or entry[0] != _FOLDER_MODE:
+            if entry is None or entry[0] != FOLDER_MODE:
                 return None
             tree_id = entry[1].hex()
         return tree_id
@@ -370,7 +371,7 @@ class Repository:
                 if below is None:
                     tree.pop(key, None)
                 else:
-                    tree[key] = (_FOLDER_MODE, below)
+                    tree[key] = (FOLDER_MODE, below)
         if not tree:
             return None
         made.append(self.make_tree(tree))

@@ -12,9 +12,12 @@ from gitmail.errors import InvalidFileError, UnsupportedFormatError
 from gitmail.records.paths import Family, parse_path
 from gitmail.records.places import right_path
 from gitmail.store.pack_numbers import LARGEST_BYTES
-from gitmail.store.repository import FILE_MODE, Tree
+from gitmail.store.repository import (
+    FILE_MODE,
+    FOLDER_MODE,
+    Tree,
+)
 
-FOLDER_MODE = 0o40000
 # Git itself once wrote files that a group may write.
 _HARMLESS_MODES = frozenset([FILE_MODE, FOLDER_MODE, 0o100755, 0o100664])
 _PERSON = rb"[^<>\n\0]* <[^<>\n\0]*> (?:0|[1-9]\d{0,11}) [+-]\d{4}\n"

@@ -5,11 +5,15 @@ from collections.abc import Iterator
 
 from gitmail.errors import CorruptMailboxError
 from gitmail.store.pack import BLOB, NewObject
-from gitmail.store.repository import FILE_MODE, Repository, Tree
+from gitmail.store.repository import (
+    FILE_MODE,
+    FOLDER_MODE,
+    Repository,
+    Tree,
+)
 
 Entry = tuple[int, bytes]
 """Mode and id of what stands under a name of a tree."""
-FOLDER_MODE = 0o40000
 
 
 class Workbench:
